@@ -92,7 +92,7 @@ static void check_seed(struct checks *c)
         for (size_t u = 0; u < base_array_count(weight); u++) {
             p.units[u].weight = weight[u];
         }
-        if (tun_shisha_seed(&p, 3, &random, &seed) == 0) {
+        if (tun_shisha_seed(&p, 3, 4, &random, &seed) == 0) {
             tun_pipeline_plan(&seed, &plan);
             tun_eps(&p, &set);
             pl_plan_format(&plan, &set, text, sizeof(text));

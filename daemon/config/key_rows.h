@@ -53,7 +53,8 @@
     INT(PLANNER_LATENCY_MS, "planner.latency_ms", "ms", 0, 600000, 0, NOW,                         \
         "Maximum latency of a plan's worst frame. 0: no bound.")                                   \
     INT(PLANNER_STAGES_MAX, "planner.stages_max", "stages", 0, 64, 0, NOW,                         \
-        "Maximum number of stages of a plan. 0: one for each core.")                               \
+        "Maximum number of stages of a plan; the number of places of shisha. 0: one for each "     \
+        "core, and shisha tries several numbers.")                                                 \
     INT(PLANNER_TUNE_S, "planner.tune_s", "s", 1, 86400, 300, NOW,                                 \
         "Maximum time of a whole retune; then the best plan so far serves.")                       \
     STRING(PLANNER_ALGORITHM, "planner.algorithm", 31, "exact", NOW | ADVANCED,                    \

@@ -209,13 +209,16 @@ int psim_cmd_compare(int argc, char **argv)
     c.machine = psim_machine(&c.truth, 0);
     c.machine.frames = o.frames;
     c.machine.noise = o.noise;
-    c.options = (struct tun_options){.seed = o.seed,
-                                     .alpha = o.alpha,
-                                     .heuristic = o.heuristic,
-                                     .encoding = (enum tun_encoding)o.encoding,
-                                     .stages = o.stages,
-                                     .space = (enum tun_space)o.space,
-                                     .trials_max = (size_t)o.trials};
+    c.options =
+        (struct tun_options){.seed = o.seed,
+                             .alpha = o.alpha,
+                             .heuristic = o.heuristic,
+                             .encoding = (enum tun_encoding)o.encoding,
+                             .stages = o.stages,
+                             .space = (enum tun_space)o.space,
+                             .no_hints = o.no_hints,
+                             .enough_ns = o.stop_fps > 0 ? (double)BASE_NS_PER_S / o.stop_fps : 0,
+                             .trials_max = (size_t)o.trials};
     code = code ? code : compare(&c);
     tun_problem_deinit(&c.told);
     tun_problem_deinit(&c.truth);

@@ -89,6 +89,7 @@ struct psim_platform {
     size_t ep_count;
     struct psim_ep eps[PL_EP_MAX];
     double handoff_ns, handoff_ns_per_byte;
+    size_t stages_max;        /* bound of plans, and Shisha's N; 0: none */
     struct tun_boards boards; /* .count 0: one board */
 };
 /* Several boards: EPs are named BOARD:EP, and the longest hand-off of all boards is everybody's.

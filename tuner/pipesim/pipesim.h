@@ -16,12 +16,13 @@
 struct psim_options {
     const char *model, *platform, *problem, *algorithm, *contention, *plan, *file, *scenario,
         *records;
-    bool layers, json, one_ep, nodes, units;
+    bool layers, json, one_ep, nodes, units, no_hints;
     bool front;                          /* plan: of throughput and latency */
     unsigned objective, encoding, space; /* enum tun_objective, tun_encoding, tun_space */
-    unsigned alpha, heuristic, stages, frames, top, seeds;
+    unsigned alpha, heuristic, stages, stages_max, frames, top, seeds;
     uint64_t seed, trials, runs;
     double fps, latency_ms; /* bounds; 0: none */
+    double stop_fps;        /* 0: none */
     double sigma, noise, correlation, spikes, hours, evaluation_s, early;
 };
 

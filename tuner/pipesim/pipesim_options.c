@@ -27,6 +27,8 @@
     {"fps", "F", "@none", "plans must reach F frames/s", CLI_REAL, AT(fps), 1e-6, 1e6},            \
     {"latency", "MS", "@none", "plans must keep the latency of the worst frame within MS",         \
      CLI_REAL, AT(latency_ms), 1e-6, 1e9},                                                         \
+    {"stages-max", "N", "@none", "plans of at most N stages; Shisha's N", CLI_UNSIGNED,            \
+     AT(stages_max), 1, 64},                                                                       \
     {JSON}, {HELP}
 /* clang-format on */
 
@@ -38,14 +40,18 @@ static const struct cli_option COMPARE[] = {
     {"seed", "N", "@none", "random seed; default 0", CLI_WHOLE, AT(seed), 0, CLI_WHOLE_MAX},
     {"alpha", "N", "@none", "give up after N trials without a gain; default 10", CLI_UNSIGNED,
      AT(alpha), 1, 1e6},
-    {"heuristic", "N", "1 2 3 4 5 6", "Shisha's heuristic; default 3", CLI_UNSIGNED, AT(heuristic),
+    {"heuristic", "N", "1 2 3 4 5 6", "Shisha's heuristic; default 3 both ways", CLI_UNSIGNED, AT(heuristic),
      1, 6},
     {"encoding", "E", "spe ne", "how nsga2 writes plans as genes; default spe", CLI_WORD,
      AT(encoding)},
     {"stages", "N", "@none", "nsga2: only the last N stages; 1: without a model", CLI_UNSIGNED,
      AT(stages), 1, 16},
-    {"space", "S", "default cuts places all", "which plans may be proposed", CLI_WORD, AT(space)},
+    {"no-hints", NULL, NULL, "Pipe-search takes units as equally heavy", FLAG(no_hints)},
+    {"space", "S", "default cuts places pipelines all", "which plans may be proposed", CLI_WORD,
+     AT(space)},
     {"trials", "N", "@none", "stop after N trials", CLI_WHOLE, AT(trials), 1, 1e9},
+    {"stop-fps", "F", "@none", "stop at the first plan of F frames/s", CLI_REAL, AT(stop_fps), 1e-6,
+     1e6},
     {"frames", "N", "@none", "frames of a trial; default 10", CLI_UNSIGNED, AT(frames), 1, 1e6},
     {"sigma", "S", "@none", "relative error of the costs that searches are told", CLI_REAL,
      AT(sigma), 0, 1},

@@ -28,9 +28,10 @@ static const struct tun_field BOARD[] = {
 static const struct tun_field LINK[] = {TUN_FIELD(struct tun_link, ns, .most = 1e12),
                                         TUN_FIELD(struct tun_link, ns_per_byte, .most = 1e6),
                                         {0}};
-static const struct tun_field HANDOFF[] = {
+static const struct tun_field WHOLE[] = {
     TUN_FIELD(struct psim_platform, handoff_ns, TUN_POSITIVE),
     TUN_FIELD(struct psim_platform, handoff_ns_per_byte, TUN_POSITIVE),
+    TUN_FIELD(struct psim_platform, stages_max, TUN_COUNT, .most = PL_STAGE_MAX, .optional = true),
     {0}};
 
 static void read_ep(struct tun_reader *r, const char *where, const json_t *json,
@@ -80,7 +81,7 @@ static void read_platform(struct tun_reader *r, const json_t *root, struct psim_
     static const char *const keys[] = {"title", "source", "kinds", NULL};
     const json_t *eps;
 
-    if (!tun_read_object(r, "", root, keys, HANDOFF, ret) ||
+    if (!tun_read_object(r, "", root, keys, WHOLE, ret) ||
         !(eps = tun_read_list(r, root, "", "kinds", 1, PL_EP_MAX))) {
         return;
     }
@@ -237,6 +238,7 @@ int psim_problem(const struct psim_network *n, const struct psim_platform *m,
     }
     p.handoff_ns = m->handoff_ns;
     p.handoff_ns_per_byte = m->handoff_ns_per_byte;
+    p.bounds.stages_max = m->stages_max;
     p.boards = m->boards;
     p.boards.input_bytes = n->input_bytes;
     p.boards.output_bytes = n->output_bytes;

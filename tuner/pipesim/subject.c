@@ -39,6 +39,7 @@ int psim_subject(const struct psim_options *o, const char *command, struct tun_p
     ret->objective = (enum tun_objective)o->objective;
     ret->bounds.period_max_ns = o->fps > 0 ? (double)BASE_NS_PER_S / o->fps : 0;
     ret->bounds.latency_max_ns = o->latency_ms * (double)BASE_NS_PER_MS;
+    ret->bounds.stages_max = o->stages_max ? o->stages_max : ret->bounds.stages_max;
     return 0;
 }
 

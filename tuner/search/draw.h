@@ -33,6 +33,10 @@ int tun_plans_next(struct tun_plans *e, struct pl_plan *ret);
 
 /* ---- drawn at random (draw.c): every plan with the same probability, up to rounding ---- */
 
+/** tun_papers_space() - Return: o->space, or that of Shisha and its rivals: PIPELINES; PLACES where
+ * the bounds allow as many stages as cores, so that each core is an EP. @o: NULL: the default. */
+enum tun_space tun_papers_space(const struct tun_problem *p, const struct tun_options *o);
+
 struct tun_draw;
 /** tun_draw_new() - @space: not DEFAULT. @p: borrowed until free. Return: 0 or -ENOMEM. */
 int tun_draw_new(const struct tun_problem *p, enum tun_space space, struct tun_draw **ret);
@@ -43,7 +47,7 @@ struct tun_draw *tun_draw_free(struct tun_draw *d);
 
 /**
  * tun_space_size() - plans in TUN_SPACE_CUTS (2..cores stages; with one core or one unit the one
- * plan there is), _PLACES (1..cores stages, one core each, EPs in any order) or _ALL
+ * plan there is), _PLACES (1..cores stages, one core each, EPs in any order), _PIPELINES or _ALL
  * @space: not DEFAULT. Stages are bounded by units, PL_STAGE_MAX and the problem's stages_max;
  * one_ep_stages is kept. _ALL counts a stage by its multiset of (EP, width); stages of more than
  * TUN_GROUP_MAX shapes (45 cores of one EP, 25 of two, 18 of three at the least) and more than

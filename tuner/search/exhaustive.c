@@ -60,20 +60,15 @@ struct random_state {
     struct tun_plans rest; /* the space in order, for when few plans are left */
 };
 
-static enum tun_space random_space_of(const struct tun_options *o)
-{
-    return o && o->space != TUN_SPACE_DEFAULT ? o->space : TUN_SPACE_PLACES;
-}
-
 static double random_space(const struct tun_problem *p, const struct tun_options *o)
 {
-    return tun_space_size(p, random_space_of(o));
+    return tun_space_size(p, tun_papers_space(p, o));
 }
 
 static int random_start(struct tun_search *s)
 {
     struct random_state *state = s->state;
-    enum tun_space space = random_space_of(&s->options);
+    enum tun_space space = tun_papers_space(&s->problem, &s->options);
 
     s->options.trials_max = s->options.trials_max ? s->options.trials_max : RANDOM_TRIALS;
     tun_plans_init(&state->rest, &s->problem, space);

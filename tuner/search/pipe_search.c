@@ -43,12 +43,14 @@ struct pipe_search {
     size_t lowest; /* S_min: index in the log, SIZE_MAX: none yet */
 };
 
-static double *weights(const struct tun_problem *p)
+/* The hints; without them each unit counts as much (section 6.2: "we just balance the number of
+ * layers per pipeline stage"). */
+static double *weights(const struct tun_search *s)
 {
-    double *weight = calloc(p->unit_count, sizeof(*weight));
+    double *weight = calloc(s->problem.unit_count, sizeof(*weight));
 
-    for (size_t u = 0; weight && u < p->unit_count; u++) {
-        weight[u] = p->units[u].weight;
+    for (size_t u = 0; weight && u < s->problem.unit_count; u++) {
+        weight[u] = s->options.no_hints ? 1 : s->problem.units[u].weight;
     }
     return weight;
 }
@@ -104,7 +106,7 @@ static int explain(struct tun_search *s, int error)
 static int start(struct tun_search *s)
 {
     struct pipe_search *state = s->state;
-    base_autofree double *weight = weights(&s->problem);
+    base_autofree double *weight = weights(s);
 
     set_stage_counts(s);
     return weight
@@ -116,7 +118,7 @@ static int start(struct tun_search *s)
 static int start_database(struct tun_search *s)
 {
     struct pipe_search *state = s->state;
-    base_autofree double *weight = weights(&s->problem);
+    base_autofree double *weight = weights(s);
     int error = weight ? 0 : -ENOMEM;
     double ways;
 

@@ -126,17 +126,11 @@ int tun_slots(const struct tun_problem *p, size_t stages, struct tun_place *ret)
     return 0;
 }
 
-size_t tun_core_places(const struct tun_problem *p, struct tun_place *ret, size_t max)
+size_t tun_places_max(const struct tun_problem *p)
 {
-    size_t rank[PL_EP_MAX], count = 0;
+    size_t most = base_min(tun_core_count(p), (size_t)PL_STAGE_MAX);
 
-    tun_rank_eps(p, rank);
-    for (size_t k = 0; k < p->ep_count; k++) {
-        for (size_t c = 0; c < p->eps[rank[k]].cores && count < max; c++) {
-            ret[count++] = (struct tun_place){.ep = (uint16_t)rank[k], .width = 1};
-        }
-    }
-    return count;
+    return p->bounds.stages_max ? base_min(most, p->bounds.stages_max) : most;
 }
 
 double tun_binomial(size_t n, size_t k)

@@ -3,9 +3,9 @@
  * tuner/search/places.h - the papers' view of a pipeline: cuts, one place for each stage, and small
  * changes of both
  *
- * A place is `width` cores of an EP. In Shisha a place is a single core; in the machines C1..C6 of
- * its paper a "core" of the description stands for a whole cluster. Pipe-search shares all cores
- * among the stages: see tun_slots().
+ * A place is `width` cores of an EP, from a single core to the whole cluster. Pipe-search and Shisha
+ * share all cores among N places: see tun_slots(). In the machines C1..C6 of Shisha's paper a "core"
+ * of the description stands for a whole cluster.
  */
 #pragma once
 
@@ -30,17 +30,15 @@ void tun_pipeline_plan(const struct tun_pipeline *p, struct pl_plan *ret);
 void tun_rank_eps(const struct tun_problem *p, size_t ret[PL_EP_MAX]);
 
 /**
- * tun_slots() - Pipe-search: who runs stage s of @stages when only the count is chosen
+ * tun_slots() - who runs stage s of @stages when only the count is chosen (Pipe-search), and the
+ * list H_e of so many places, fastest first (Shisha)
  * EPs in rank order get stages in proportion to their cores (largest remainder, at least one each
  * while there are enough stages; with fewer stages than EPs, the fastest EPs); the cores of an
- * EP are shared evenly among its stages, the first ones getting one more. The paper leaves this
- * to its runtime. @stages: 1..cores. @ret: [stages]. Return: 0, -EINVAL.
+ * EP are shared evenly among its stages, the first ones getting one more. So as many stages as EPs
+ * have a whole EP each, as many as cores a core each. The papers leave this to the runtime and to
+ * the machine. @stages: 1..cores. @ret: [stages]. Return: 0, -EINVAL.
  */
 int tun_slots(const struct tun_problem *p, size_t stages, struct tun_place *ret);
-
-/** tun_core_places() - Shisha's list H_e: every core a place of width 1, fastest first; at most
- * @max. Return: how many. */
-size_t tun_core_places(const struct tun_problem *p, struct tun_place *ret, size_t max);
 
 /* Counting: as doubles, exact below 2^53. */
 /** tun_binomial() - n over k; 0 for k > n. */
@@ -91,9 +89,9 @@ void tun_move_apply(const struct tun_problem *p, const struct tun_pipeline *from
 
 /* ---- the seed of Shisha (Soomro et al., PPAM 2022), Algorithm 1 (shisha.c) ----
  *
- * Stages: the lightest group of units is merged with its lighter neighbour until N are left, N the
- * least of places, units, PL_STAGE_MAX and bounds.stages_max. Places: the N fastest cores, by speed
- * and memory bandwidth (tun_core_places()), given out by the heuristic (its table 1):
+ * Stages: the lightest group of units is merged with its lighter neighbour until N are left, or as
+ * many as the bounds allow. Places: the list H_e of N places, by speed and memory bandwidth
+ * (tun_slots()), of which the first go to the stages by the heuristic (its table 1):
  *
  *     1, 2  Rank_l: the more units a stage has, the slower its core
  *     3, 4  Rank_w: the heavier a stage, the faster its core
@@ -103,9 +101,12 @@ void tun_move_apply(const struct tun_problem *p, const struct tun_pipeline *from
  * read, no costs but for the ranking of EPs.
  */
 
-/** tun_shisha_seed() - @heuristic: 1..6. @random: read for 5 and 6 only. The paper leaves ties
- * open: the first of equally light groups is merged, with its left neighbour where both are equally
- * light; stages with as many units are ranked by weight, the heavier on the faster core; then by
- * position. Return: 0, or -EINVAL for another heuristic. Pure, no allocation. */
-int tun_shisha_seed(const struct tun_problem *p, unsigned heuristic, struct tun_random *random,
-                    struct tun_pipeline *ret);
+/** tun_shisha_seed() - @heuristic: 1..6. @places: N, 1..tun_places_max(). @random: read for 5 and 6
+ * only. The paper leaves ties open: the first of equally light groups is merged, with its left
+ * neighbour where both are equally light; stages with as many units are ranked by weight, the
+ * heavier on the faster place; then by position. Return: 0, or -EINVAL for another heuristic or
+ * number of places. Pure, no allocation. */
+int tun_shisha_seed(const struct tun_problem *p, unsigned heuristic, size_t places,
+                    struct tun_random *random, struct tun_pipeline *ret);
+/** tun_places_max() - Return: N where bounds.stages_max says it, else the most: a core each. */
+size_t tun_places_max(const struct tun_problem *p);

@@ -4,9 +4,17 @@
 
 #include "base/base.h"
 
+enum tun_space tun_papers_space(const struct tun_problem *p, const struct tun_options *o)
+{
+    if (o && o->space != TUN_SPACE_DEFAULT) {
+        return o->space;
+    }
+    return p->bounds.stages_max >= tun_core_count(p) ? TUN_SPACE_PLACES : TUN_SPACE_PIPELINES;
+}
+
 void tun_plans_init(struct tun_plans *e, const struct tun_problem *p, enum tun_space space)
 {
-    bool one_team = space == TUN_SPACE_PLACES || p->bounds.one_ep_stages;
+    bool one_team = space != TUN_SPACE_ALL || p->bounds.one_ep_stages;
 
     *e = (struct tun_plans){.problem = p, .cuts_only = space == TUN_SPACE_CUTS};
     e->stages_max = tun_stages_max(p);

@@ -68,7 +68,6 @@ int tun_search_new(const char *algorithm, const struct tun_problem *p, const str
     error = tun_problem_copy(p, &s->problem);
     s->options = o ? *o : (struct tun_options){0};
     s->options.alpha = s->options.alpha ? s->options.alpha : 10;
-    s->options.heuristic = s->options.heuristic ? s->options.heuristic : 3;
     s->options.top = s->options.top ? s->options.top : 5;
     s->random.state = s->options.seed;
     s->state = error ? NULL : calloc(1, base_max(a->code->state_bytes, (size_t)1));
@@ -129,6 +128,7 @@ int tun_search_tell(struct tun_search *s, const struct tun_trial *t)
         s->log[s->count].predicted_ns = predicted.bottleneck_ns;
     }
     tun_seen_add(s, s->count++);
+    s->done |= tun_trial_ran(t) && t->measured.bottleneck_ns <= s->options.enough_ns;
     if (s->algorithm->code->tell) {
         s->algorithm->code->tell(s, t);
     }

@@ -22,16 +22,24 @@ enum tun_space {
     TUN_SPACE_DEFAULT, /* the algorithm's own */
     TUN_SPACE_CUTS, /* Pipe-search: cuts; stage count decides who runs what (tuner/search/places.h)
                      */
-    TUN_SPACE_PLACES, /* Shisha: cuts, and any order of one-core stages */
-    TUN_SPACE_ALL,    /* every plan of tuner/solve/solve.h */
+    TUN_SPACE_PLACES,    /* cuts, and any order of one-core stages */
+    TUN_SPACE_PIPELINES, /* Shisha: cuts, and one team of any EP and width a stage */
+    TUN_SPACE_ALL,       /* every plan of tuner/solve/solve.h */
 };
+
+#define TUN_HEURISTIC 3u /* "we recommend to use H3" (Shisha, section 6.4) */
 
 struct tun_options {
     uint64_t seed;
-    unsigned alpha;     /* trials without gain until it stops; 0: 10 (Shisha, section 6.1) */
-    unsigned heuristic; /* shisha: 1..6 (its table 1); 0: 3 */
-    size_t trials_max;  /* stop after so many; 0: the algorithm's own limit */
-    size_t top;         /* exact: candidates; 0: 5 */
+    unsigned alpha; /* trials without gain until it stops; 0: 10 (Shisha, section 6.1) */
+    unsigned
+        heuristic;     /* of Shisha's seed: 1..6 (its table 1); 0: TUN_HEURISTIC, and for shisha its
+                           mirror image (tuner/search/shisha.c) */
+    bool drawn_seed;   /* shisha: tunes a random pipeline of N stages instead (its figure 6) */
+    bool no_hints;     /* pipe-search: takes units as equally heavy (its table 5) */
+    size_t trials_max; /* stop after so many; 0: the algorithm's own limit */
+    double enough_ns;  /* stop at the first plan whose bottleneck is at most this; 0: none */
+    size_t top;        /* exact: candidates; 0: 5 */
     enum tun_space space;
     /* walks: go on from this plan, or from Shisha's seed where it has no stages or is not in their
      * space, instead of from a random one. NULL: a random one. Borrowed during tun_search_new(). */

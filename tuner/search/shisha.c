@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shisha, Algorithm 2. Where the paper says nothing:
  *
- * - FEPs are the cores of the fastest EP, and of EPs described as equally fast with as much
- *   memory bandwidth; every other core is an SEP, however many EPs there are.
+ * - N, the number of places, is bounds.stages_max: with as many as clusters each cluster is an EP of
+ *   the paper, with as many as cores each core. Where it is not given, there are seeds of a core
+ *   each, of half as many places, and so on down to one.
+ * - Which heuristic is best is not known before ("it does not cause much work to test different
+ *   choices"). Where none is given, each seed by H3 has a mirror image: its places in the opposite
+ *   order, since weights do not tell which end of a network slow cores are bad at.
+ * - All seeds run first. Algorithm 2 then begins at each, the best first, each time with a gamma and a
+ *   throughput of its own; there a configuration that ran before ends it.
+ * - FEPs are the places of the fastest EP, and of EPs described as equally fast with as much
+ *   memory bandwidth; every other one is an SEP, however many EPs there are.
  * - nFEP is the FEP stage fewest stages away, the one before on equal distance. nlFEP is the FEP
  *   stage that takes "least time to execute" its units (section 6.4), as measured; then the nearer
  *   one, then the one before. Neither may be the slowest stage itself.
@@ -14,8 +22,8 @@
  *   search, since places never change in Algorithm 2.
  * - A worse configuration is not taken back, as printed. The paper then returns `conf`, the one it
  *   ran last; what serves here is the best one measured.
- * - A configuration that comes back is run again, as printed: moves in a circle cost trials until
- *   alpha ends them.
+ * - With N and heuristic given, a configuration that comes back is run again, as printed: moves in a
+ *   circle cost trials until alpha ends them.
  * - A plan that could not be run counts as one without gain, and the next move goes by the stage
  *   times of the one before it; before anything was measured, by weights and speeds. */
 
@@ -83,17 +91,16 @@ static void rank_stages(const struct group *groups, size_t stages, unsigned heur
     }
 }
 
-int tun_shisha_seed(const struct tun_problem *p, unsigned heuristic, struct tun_random *random,
-                    struct tun_pipeline *ret)
+int tun_shisha_seed(const struct tun_problem *p, unsigned heuristic, size_t places,
+                    struct tun_random *random, struct tun_pipeline *ret)
 {
     struct group groups[TUN_UNIT_MAX];
-    struct tun_place places[PL_STAGE_MAX];
-    size_t order[PL_STAGE_MAX], stages;
+    struct tun_place list[PL_STAGE_MAX];
+    size_t order[PL_STAGE_MAX], stages = base_min(places, tun_stages_max(p));
 
-    if (heuristic < 1 || heuristic > 6) {
+    if (heuristic < 1 || heuristic > 6 || places > PL_STAGE_MAX || tun_slots(p, places, list)) {
         return -EINVAL;
     }
-    stages = tun_core_places(p, places, tun_stages_max(p));
     for (size_t u = 0; u < p->unit_count; u++) {
         groups[u] = (struct group){.weight = p->units[u].weight, .units = 1};
     }
@@ -102,32 +109,106 @@ int tun_shisha_seed(const struct tun_problem *p, unsigned heuristic, struct tun_
     ret->stage_count = stages;
     for (size_t i = 0; i < stages; i++) {
         ret->layers[i] = groups[i].units;
-        ret->places[order[i]] = places[i];
+        ret->places[order[i]] = list[i];
     }
     return 0;
 }
 
-struct state {
+struct at { /* a configuration and its stages' times, as far as known */
     struct tun_pipeline conf;
-    double best_ns;          /* bottleneck of the best so far; 0: nothing ran yet */
-    double ns[PL_STAGE_MAX]; /* the stages of conf, as far as known */
-    bool fep[PL_EP_MAX];     /* is the EP a fast one? */
-    unsigned gamma;
-    bool begun;
+    double ns[PL_STAGE_MAX];
+};
+
+/* Numbers of places from PL_STAGE_MAX down by halves, each with two assignments. */
+#define START_MAX 14u
+
+struct start { /* a seed that was asked for */
+    struct at at;
+    double ns; /* its bottleneck; INFINITY: it did not run, or its turn is over */
+};
+
+struct state {
+    struct at here;
+    struct start starts[START_MAX];
+    size_t start_count;
+    size_t places;       /* N of the next seed; 0: all seeds were asked for */
+    bool mirrored;       /* the next seed is a mirror image */
+    bool walking;        /* Algorithm 2 goes on from here */
+    bool walked;         /* it did so before */
+    double best_ns;      /* the least bottleneck of this walk; INFINITY: nothing ran yet */
+    unsigned gamma;      /* of this walk */
+    bool fep[PL_EP_MAX]; /* is the EP a fast one? */
 };
 
 /* Stage times before anything was measured: weight over speed. */
-static void guess_times(const struct tun_problem *p, struct state *state)
+static void guess_times(const struct tun_problem *p, struct at *at)
 {
     size_t u = 0;
 
-    for (size_t s = 0; s < state->conf.stage_count; s++) {
+    for (size_t s = 0; s < at->conf.stage_count; s++) {
+        const struct tun_place *place = &at->conf.places[s];
         double weight = 0;
 
-        for (size_t end = u + state->conf.layers[s]; u < end; u++) {
+        for (size_t end = u + at->conf.layers[s]; u < end; u++) {
             weight += p->units[u].weight;
         }
-        state->ns[s] = weight / p->eps[state->conf.places[s].ep].speed;
+        at->ns[s] = weight / (p->eps[place->ep].speed * place->width);
+    }
+}
+
+/* Cuts the units at random into as many stages as there are. */
+static void draw_layers(const struct tun_problem *p, struct tun_random *random,
+                        struct tun_pipeline *ret)
+{
+    size_t s = 0, first = 0;
+
+    for (size_t u = 1; u < p->unit_count; u++) {
+        if (tun_random_below(random, p->unit_count - u) < ret->stage_count - 1 - s) {
+            ret->layers[s++] = (uint16_t)(u - first);
+            first = u;
+        }
+    }
+    ret->layers[s] = (uint16_t)(p->unit_count - first);
+}
+
+/* What the paper takes as given, N and the assignment of EPs, was given: one seed, as printed. */
+static bool is_printed(const struct tun_search *s)
+{
+    return s->problem.bounds.stages_max && s->options.heuristic;
+}
+
+static unsigned heuristic_of(const struct tun_search *s)
+{
+    return s->options.heuristic ? s->options.heuristic : TUN_HEURISTIC;
+}
+
+static void mirror(struct tun_pipeline *c)
+{
+    for (size_t a = 0, b = c->stage_count - 1; a < b; a++, b--) {
+        struct tun_place place = c->places[a];
+
+        c->places[a] = c->places[b];
+        c->places[b] = place;
+    }
+}
+
+/* Goes to the next seed, whose turn has come. */
+static void next_seed(struct tun_search *s)
+{
+    struct state *state = s->state;
+
+    tun_shisha_seed(&s->problem, s->options.drawn_seed ? 5 : heuristic_of(s), state->places,
+                    &s->random, &state->here.conf);
+    if (s->options.drawn_seed) {
+        draw_layers(&s->problem, &s->random, &state->here.conf);
+    }
+    if (state->mirrored) {
+        mirror(&state->here.conf);
+    }
+    guess_times(&s->problem, &state->here);
+    state->mirrored = !state->mirrored && s->options.heuristic == 0;
+    if (!state->mirrored) {
+        state->places = s->problem.bounds.stages_max ? 0 : state->places / 2;
     }
 }
 
@@ -137,26 +218,26 @@ static int start(struct tun_search *s)
     const struct tun_ep *eps = s->problem.eps;
     size_t rank[PL_EP_MAX];
 
-    if (tun_shisha_seed(&s->problem, s->options.heuristic, &s->random, &state->conf)) {
+    if (s->options.heuristic > 6) {
         snprintf(s->reason, sizeof(s->reason), "its heuristics are 1 to 6, there is no %u",
                  s->options.heuristic);
         return -EINVAL;
     }
+    state->places = tun_places_max(&s->problem);
     tun_rank_eps(&s->problem, rank);
     for (size_t k = 0; k < s->problem.ep_count; k++) {
         state->fep[k] = k == rank[0] || (eps[k].speed == eps[rank[0]].speed &&
                                          eps[k].bandwidth == eps[rank[0]].bandwidth);
     }
-    guess_times(&s->problem, state);
     return 0;
 }
 
-static size_t slowest_stage(const struct state *state)
+static size_t slowest_stage(const struct at *at)
 {
     size_t slowest = 0;
 
-    for (size_t s = 1; s < state->conf.stage_count; s++) {
-        if (state->ns[s] > state->ns[slowest]) {
+    for (size_t s = 1; s < at->conf.stage_count; s++) {
+        if (at->ns[s] > at->ns[slowest]) {
             slowest = s;
         }
     }
@@ -171,23 +252,22 @@ static size_t distance(size_t a, size_t b)
 /* Line 6. Return: the stage that gets a unit of @from, or @from if there is none. */
 static size_t target_stage(const struct state *state, size_t from, bool lightest)
 {
-    const struct tun_pipeline *c = &state->conf;
+    const struct tun_pipeline *c = &state->here.conf;
+    const double *ns = state->here.ns;
     size_t best = from, nearest = from;
 
     for (size_t s = 0; s < c->stage_count; s++) {
         if (s == from) {
             continue;
         }
-        if (state->ns[s] < state->ns[from] &&
-            (nearest == from || distance(s, from) < distance(nearest, from))) {
+        if (ns[s] < ns[from] && (nearest == from || distance(s, from) < distance(nearest, from))) {
             nearest = s;
         }
         if (!state->fep[c->places[s].ep]) {
             continue;
         }
-        if (best == from || (lightest && state->ns[s] < state->ns[best]) ||
-            ((!lightest || state->ns[s] == state->ns[best]) &&
-             distance(s, from) < distance(best, from))) {
+        if (best == from || (lightest && ns[s] < ns[best]) ||
+            ((!lightest || ns[s] == ns[best]) && distance(s, from) < distance(best, from))) {
             best = s;
         }
     }
@@ -199,43 +279,82 @@ static void tell(struct tun_search *s, const struct tun_trial *t)
 {
     struct state *state = s->state;
     const struct tun_outcome *o = &t->measured;
-    bool ran = !t->failed && o->stage_count == state->conf.stage_count && o->bottleneck_ns > 0;
+    bool ran = !t->failed && o->stage_count == state->here.conf.stage_count && o->bottleneck_ns > 0;
+    double ns = ran && !t->stopped ? o->bottleneck_ns : INFINITY;
 
     if (ran) {
-        memcpy(state->ns, o->stage_ns, o->stage_count * sizeof(*state->ns));
+        memcpy(state->here.ns, o->stage_ns, o->stage_count * sizeof(*o->stage_ns));
     }
-    if (ran && !t->stopped && (state->best_ns == 0 || o->bottleneck_ns < state->best_ns)) {
-        state->best_ns = o->bottleneck_ns;
+    if (!state->walking) {
+        state->starts[state->start_count++] = (struct start){state->here, ns};
+    } else if (ns < state->best_ns) {
+        state->best_ns = ns;
         state->gamma = 0;
     } else {
         state->gamma++;
     }
 }
 
+/* Begins Algorithm 2 at the best seed that ran and has not had its turn; at the first one where none
+ * ran. Return: false: there is none. */
+static bool next_walk(struct tun_search *s)
+{
+    struct state *state = s->state;
+    struct start *best = &state->starts[0];
+
+    for (size_t i = 1; i < state->start_count; i++) {
+        best = state->starts[i].ns < best->ns ? &state->starts[i] : best;
+    }
+    if (isinf(best->ns) && state->walked) {
+        return false;
+    }
+    state->walking = state->walked = true;
+    state->here = best->at;
+    state->best_ns = best->ns;
+    state->gamma = isinf(best->ns);
+    best->ns = INFINITY;
+    return true;
+}
+
+/* Lines 5 to 7. Return: false: Algorithm 2 is over. */
+static bool move(struct tun_search *s, struct pl_plan *ret)
+{
+    struct state *state = s->state;
+    struct tun_pipeline *conf = &state->here.conf;
+    size_t from = slowest_stage(&state->here);
+    size_t to = target_stage(state, from, heuristic_of(s) % 2 == 1);
+
+    if (state->gamma >= s->options.alpha || to == from || conf->layers[from] == 1) {
+        return false;
+    }
+    tun_move_unit(conf, from, to);
+    tun_pipeline_plan(conf, ret);
+    return is_printed(s) || tun_search_seen(s, ret) == SIZE_MAX;
+}
+
 static int ask(struct tun_search *s, struct pl_plan *ret)
 {
     struct state *state = s->state;
-    bool lightest = s->options.heuristic % 2 == 1;
-    size_t from, to;
 
-    if (!state->begun) {
-        state->begun = true;
-        tun_pipeline_plan(&state->conf, ret);
-        return 0;
+    while (state->places > 0) {
+        next_seed(s);
+        tun_pipeline_plan(&state->here.conf, ret);
+        if (tun_search_seen(s, ret) == SIZE_MAX) {
+            return 0;
+        }
     }
-    from = slowest_stage(state);
-    to = target_stage(state, from, lightest);
-    if (state->gamma >= s->options.alpha || to == from || state->conf.layers[from] == 1) {
-        return TUN_E_DONE;
+    while (state->walking || next_walk(s)) {
+        if (move(s, ret)) {
+            return 0;
+        }
+        state->walking = false;
     }
-    tun_move_unit(&state->conf, from, to);
-    tun_pipeline_plan(&state->conf, ret);
-    return 0;
+    return TUN_E_DONE;
 }
 
 static double space(const struct tun_problem *p, const struct tun_options *o)
 {
-    return tun_space_size(p, TUN_SPACE_PLACES);
+    return tun_space_size(p, tun_papers_space(p, NULL));
 }
 
 const struct tun_search_code tun_shisha_code = {

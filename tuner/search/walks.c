@@ -21,9 +21,8 @@
 #define STAGNATION 10u
 
 struct state {
-    struct tun_problem pipelines; /* the search's, with its pointers: one team a stage */
-    struct tun_draw *draw;        /* owned */
-    bool wide, seeded, placed;    /* placed: here is a plan that ran */
+    struct tun_draw *draw;     /* owned */
+    bool wide, seeded, placed; /* placed: here is a plan that ran */
     struct tun_pipeline here, next;
     struct tun_outcome at_here;
     struct tun_move moves[TUN_MOVE_MAX]; /* of here; hill climbing: in the order of trying */
@@ -32,18 +31,17 @@ struct state {
     unsigned long idle;                 /* proposals since one was taken */
 };
 
-static bool is_wide(const struct tun_options *o)
+/* PLACES or PIPELINES; of ALL its pipelines. */
+static enum tun_space space_of(const struct tun_problem *p, const struct tun_options *o)
 {
-    return o && o->space == TUN_SPACE_ALL;
+    enum tun_space space = tun_papers_space(p, o);
+
+    return space == TUN_SPACE_ALL ? TUN_SPACE_PIPELINES : space;
 }
 
-/* PLACES, or with ALL its pipelines: one team of any width a stage. */
 static double space(const struct tun_problem *p, const struct tun_options *o)
 {
-    struct tun_problem pipelines = *p;
-
-    pipelines.bounds.one_ep_stages = true;
-    return tun_space_size(&pipelines, is_wide(o) ? TUN_SPACE_ALL : TUN_SPACE_PLACES);
+    return tun_space_size(p, space_of(p, o));
 }
 
 static void from_plan(const struct pl_plan *plan, struct tun_pipeline *ret)
@@ -59,14 +57,16 @@ static void from_plan(const struct pl_plan *plan, struct tun_pipeline *ret)
 }
 
 /* Return: the plan is one of the space, so its neighbours can be walked to. */
-static bool in_space(const struct state *state, const struct pl_plan *plan)
+static bool in_space(const struct tun_problem *p, bool wide, const struct pl_plan *plan)
 {
-    bool in = plan->stage_count > 0 && tun_fits(&state->pipelines, plan);
+    bool in = plan->stage_count > 0 && tun_fits(p, plan);
 
     for (size_t i = 0; in && i < plan->stage_count; i++) {
-        const struct pl_group *g = &plan->stages[i].groups[0];
+        const struct pl_stage_plan *s = &plan->stages[i];
+        const struct pl_group *g = &s->groups[0];
 
-        in = pl_group_batch(g) == 1 && (state->wide || g->width == 1);
+        in = s->group_count == 1 && g->count == 1 && pl_group_batch(g) == 1 &&
+             (wide || g->width == 1);
     }
     return in;
 }
@@ -75,31 +75,31 @@ static int start_walk(struct tun_search *s, bool seeded)
 {
     struct state *state = s->state;
     const struct pl_plan *from = seeded ? NULL : s->options.from;
+    unsigned heuristic = s->options.heuristic ? s->options.heuristic : TUN_HEURISTIC;
+    size_t places;
 
     seeded |= from != NULL;
     if (s->options.space == TUN_SPACE_CUTS) {
         snprintf(s->reason, sizeof(s->reason),
-                 "it moves places as well as cuts; its spaces are places and all");
+                 "it moves places as well as cuts; its spaces are places and pipelines");
         return -EINVAL;
     }
-    state->wide = is_wide(&s->options);
-    state->pipelines = s->problem;
-    state->pipelines.bounds.one_ep_stages = true;
-    if (from && in_space(state, from)) {
+    state->wide = space_of(&s->problem, &s->options) == TUN_SPACE_PIPELINES;
+    places = state->wide ? tun_places_max(&s->problem)
+                         : base_min(tun_core_count(&s->problem), (size_t)PL_STAGE_MAX);
+    if (from && in_space(&s->problem, state->wide, from)) {
         from_plan(from, &state->next);
     } else if (seeded &&
-               tun_shisha_seed(&s->problem, s->options.heuristic, &s->random, &state->next)) {
+               tun_shisha_seed(&s->problem, heuristic, places, &s->random, &state->next)) {
         snprintf(s->reason, sizeof(s->reason),
-                 "the heuristics of Shisha's seed are 1 to 6, there is no %u",
-                 s->options.heuristic);
+                 "the heuristics of Shisha's seed are 1 to 6, there is no %u", heuristic);
         return -EINVAL;
     }
     s->options.trials_max = s->options.trials_max ? s->options.trials_max : TRIALS;
     state->seeded = seeded;
     state->temperature = HOT;
     state->cooling = pow(COLD / HOT, 1 / (double)s->options.trials_max);
-    return tun_draw_new(&state->pipelines, state->wide ? TUN_SPACE_ALL : TUN_SPACE_PLACES,
-                        &state->draw);
+    return tun_draw_new(&s->problem, space_of(&s->problem, &s->options), &state->draw);
 }
 
 static int start(struct tun_search *s)

@@ -132,7 +132,7 @@ static const struct cli_option RETUNE[] = {
     {"latency", "MS", "@none", "plans must keep the latency of the worst frame within MS", CLI_REAL,
      0, 1e-3, 1e9, "latency_ms"},
     {"alpha", "N", "@none", "give up after N trials without a gain", CLI_WHOLE, 0, 1, 1e5, "alpha"},
-    {"heuristic", "H", "1 2 3 4 5 6", "Shisha's heuristic; default 3", CLI_WHOLE, 0, 1, 6,
+    {"heuristic", "H", "1 2 3 4 5 6", "Shisha's heuristic; default 3 both ways", CLI_WHOLE, 0, 1, 6,
      "heuristic"},
     {"encoding", "E", "spe ne", "how nsga2 writes plans as genes; default spe",
      .parameter = "encoding"},

@@ -10,7 +10,8 @@ static const struct tun_ep THREE[] = {
     {"big", 1, 1, 1, 1}, {"middle", 2, 0.6, 1, 1}, {"little", 2, 0.3, 0.5, 1}};
 static const struct tun_ep HIKEY[] = {{"big", 4, 1, 1, 1}, {"little", 4, 0.35, 0.5, 1}};
 
-static const enum tun_space SPACES[] = {TUN_SPACE_CUTS, TUN_SPACE_PLACES, TUN_SPACE_ALL};
+static const enum tun_space SPACES[] = {TUN_SPACE_CUTS, TUN_SPACE_PLACES, TUN_SPACE_PIPELINES,
+                                        TUN_SPACE_ALL};
 
 /* Every plan told by the table; all as they should be, as many as counted, and the best one found.
  */

@@ -113,7 +113,8 @@ TEST(slots_share_the_cores)
         {{{1, 8}, {1, 0.5}}, 2, 3, "k0.1 k1.4 k1.4"}, /* one each though its share is 0.3 */
         {{{1, 1, 8}, {1, 0.9, 0.1}}, 3, 3, "k0.1 k1.1 k2.8"},
         {{{1, 1, 8}, {1, 0.9, 0.1}}, 3, 4, "k0.1 k1.1 k2.4 k2.4"},
-        {{{1, 1, 8}, {1, 0.9, 0.1}}, 3, 2, "k0.1 k1.1"}, /* fewer stages than EPs */
+        {{{1, 1, 8}, {1, 0.9, 0.1}}, 3, 2, "k0.1 k1.1"},        /* fewer stages than EPs */
+        {{{2, 3}, {0.5, 1}}, 2, 5, "k1.1 k1.1 k1.1 k0.1 k0.1"}, /* a core each, fastest first */
         {{{3}, {1}}, 1, 2, "k0.2 k0.1"},
         {{{3}, {1}}, 1, 4, "no"},
         {{{3}, {1}}, 1, 0, "no"},
@@ -156,21 +157,6 @@ TEST(slots_always_fit)
             T_TRUE(used[k] == p.eps[k].cores || (used[k] == 0 && stages < eps));
         }
     }
-}
-
-TEST(core_places_fastest_first)
-{
-    struct machine m = {{2, 3}, {0.5, 1}};
-    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
-    struct tun_place place[8];
-
-    T_EQ(problem(3, 2, &m, &p), 0);
-    T_EQ(tun_core_places(&p, place, 8), 5);
-    for (size_t i = 0; i < 5; i++) {
-        T_EQ(place[i].ep, i < 3 ? 1 : 0);
-        T_EQ(place[i].width, 1);
-    }
-    T_EQ(tun_core_places(&p, place, 4), 4);
 }
 
 TEST(binomials)
@@ -223,7 +209,7 @@ static void next_stage(struct tally *t, size_t unit, size_t stages);
 static void more_teams(struct tally *t, size_t unit, size_t stages, size_t ep, size_t width,
                        size_t teams)
 {
-    bool single = t->space == TUN_SPACE_PLACES || t->p->bounds.one_ep_stages;
+    bool single = t->space != TUN_SPACE_ALL || t->p->bounds.one_ep_stages;
 
     if (teams > 0) {
         for (size_t end = unit + 1; end <= t->p->unit_count; end++) {

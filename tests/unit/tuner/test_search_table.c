@@ -29,15 +29,17 @@ enum {
     TAKES_TOP = 16,
     TAKES_ENCODING = 32,
     TAKES_STAGES = 64,
+    TAKES_HINTS = 128,
+    TAKES_DRAWN = 256,
 };
 static const struct {
     const struct tun_algorithm *of;
     unsigned takes;
 } SEARCHES[] = {
     {&tun_exact, TAKES_TOP},
-    {&tun_shisha, TAKES_ALPHA | TAKES_HEURISTIC | TAKES_SEED},
-    {&tun_pipe_search, TAKES_ALPHA},
-    {&tun_pipe_search_database, TAKES_ALPHA},
+    {&tun_shisha, TAKES_ALPHA | TAKES_HEURISTIC | TAKES_SEED | TAKES_DRAWN},
+    {&tun_pipe_search, TAKES_ALPHA | TAKES_HINTS},
+    {&tun_pipe_search_database, TAKES_ALPHA | TAKES_HINTS},
     {&tun_pipe_it, 0},
     {&tun_exhaustive, TAKES_SPACE},
     {&tun_random_walk, TAKES_SEED | TAKES_SPACE},
@@ -61,6 +63,8 @@ static const struct taking {
     {TAKES_TOP, "top", {.top = 5}, {.top = 1}},
     {TAKES_ENCODING, "encoding", {.encoding = TUN_ENCODING_SPE}, {.encoding = TUN_ENCODING_NE}},
     {TAKES_STAGES, "stages", {.stages = 0}, {.stages = 1}},
+    {TAKES_HINTS, "no_hints", {.no_hints = false}, {.no_hints = true}},
+    {TAKES_DRAWN, "drawn_seed", {.drawn_seed = false}, {.drawn_seed = true}},
 };
 
 /* Do two searches end with the same trials? */
@@ -164,6 +168,47 @@ TEST(searches_read_costs_as_their_row_says)
             T_FAIL("%s: the table says that it %s costs", all[i]->name,
                    reads ? "reads" : "does not read");
         }
+    }
+}
+
+/* Without hints Pipe-search balances the numbers of layers, whatever these weigh: 33, 30, 36 and 27 ns
+ * here. Any search stops at a bottleneck that is enough. */
+TEST(pipe_search_without_hints_stops_at_what_is_enough)
+{
+    static const struct tun_ep eps[] = {{"big", 1, 1, 1, 1}, {"little", 1, 1.0 / 3, 1, 1}};
+    static const char *const wanted[] = {"0-1@big|2-4@little", "0-2@big|3-4@little",
+                                         "0-0@big|1-4@little", "0-3@big|4-4@little"};
+    static const struct {
+        double enough_ns;
+        size_t trials;
+    } rows[] = {{0, 4}, {40, 1}, {30, 2}, {26, 4}};
+
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        struct tun_problem p = t_problem(5, eps, 2);
+        struct tun_options o = {.no_hints = true, .alpha = 3, .enough_ns = rows[i].enough_ns};
+        struct tun_search *s;
+        const struct tun_trial *log;
+        size_t count;
+
+        p.handoff_ns = 0;
+        for (size_t u = 0; u < 5; u++) {
+            p.units[u].weight = u < 4 ? 1 : 9;
+            tun_cell_at(&p.costs, 0, 1, u)->ns = p.units[u].weight;
+            tun_cell_at(&p.costs, 1, 1, u)->ns = 3 * p.units[u].weight;
+        }
+        s = t_search("pipe-search", &p, &o);
+        T_TRUE(s);
+        t_drive(s, &p, NULL, NULL);
+        log = tun_search_log(s, &count);
+        T_EQ(count, rows[i].trials);
+        for (size_t t = 0; t < count; t++) {
+            char text[PL_PLAN_TEXT_MAX];
+
+            T_EQ(tun_plan_text(&p, &log[t].plan, text), 0);
+            T_STR(text, wanted[t]);
+        }
+        tun_search_free(s);
+        tun_problem_deinit(&p);
     }
 }
 

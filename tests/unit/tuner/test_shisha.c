@@ -11,13 +11,15 @@ static const struct tun_ep ONE_TWO[] = {{"fast", 1, 1, 1, 1}, {"slow", 2, 0.5, 0
 /* Machines C1..C6 of the paper's table 2, a core for each cluster. */
 static const uint16_t CONFIGURATIONS[6][2] = {{1, 1}, {2, 2}, {4, 2}, {2, 4}, {4, 4}, {8, 0}};
 
-/* The machine and the units of the hand-worked example: exact sums, no hand-off cost. */
+/* The machine and the units of the hand-worked example: exact sums, no hand-off cost; N is as many
+ * as cores. */
 static struct tun_problem example(const struct tun_ep *eps, size_t ep_count, const double *weight,
                                   size_t units)
 {
     struct tun_problem p = t_problem(units, eps, ep_count);
 
     p.handoff_ns = 0;
+    p.bounds.stages_max = tun_core_count(&p);
     for (size_t u = 0; u < units; u++) {
         p.units[u].weight = weight[u];
         for (size_t k = 0; k < ep_count; k++) {
@@ -64,15 +66,15 @@ TEST(seed_worked_by_hand)
     struct pl_plan plan;
 
     for (unsigned h = 1; h <= 4; h++) {
-        T_EQ(tun_shisha_seed(&p, h, &random, &seed), 0);
+        T_EQ(tun_shisha_seed(&p, h, 4, &random, &seed), 0);
         tun_pipeline_plan(&seed, &plan);
         check_plan(&p, &plan,
                    h <= 2 ? "0-0@fast|1-2@fast|3-6@slow|7-9@slow"
                           : "0-0@fast|1-2@slow|3-6@slow|7-9@fast");
     }
     T_EQ(random.state, 0); /* no chance in these four */
-    T_EQ(tun_shisha_seed(&p, 0, &random, &seed), -EINVAL);
-    T_EQ(tun_shisha_seed(&p, 7, &random, &seed), -EINVAL);
+    T_EQ(tun_shisha_seed(&p, 0, 4, &random, &seed), -EINVAL);
+    T_EQ(tun_shisha_seed(&p, 7, 4, &random, &seed), -EINVAL);
     tun_problem_deinit(&p);
 }
 
@@ -84,8 +86,7 @@ TEST(seed_merges_to_the_left)
     struct tun_random random = {0};
     struct tun_pipeline seed;
 
-    p.bounds.stages_max = 2;
-    T_EQ(tun_shisha_seed(&p, 3, &random, &seed), 0);
+    T_EQ(tun_shisha_seed(&p, 3, 2, &random, &seed), 0);
     T_EQ(seed.stage_count, 2);
     T_EQ(seed.layers[0], 2);
     tun_problem_deinit(&p);
@@ -103,8 +104,8 @@ TEST(random_seeds)
         struct tun_pipeline seed, again;
         size_t pattern = 0, fast = 0;
 
-        T_EQ(tun_shisha_seed(&p, 5, &a, &seed), 0);
-        T_EQ(tun_shisha_seed(&p, 6, &b, &again), 0);
+        T_EQ(tun_shisha_seed(&p, 5, 4, &a, &seed), 0);
+        T_EQ(tun_shisha_seed(&p, 6, 4, &b, &again), 0);
         T_EQ(seed.layers[2], 4);
         for (size_t s = 0; s < 4; s++) {
             T_EQ(seed.places[s].ep, again.places[s].ep);
@@ -118,6 +119,8 @@ TEST(random_seeds)
     T_EQ(count, 6);
     tun_problem_deinit(&p);
 }
+
+static const struct tun_options AS_PRINTED = {.heuristic = 3}; /* and N */
 
 /* Runs a search and compares what it asks for with a list. It asks for @trials and then no more;
  * after the end of the list, the last two of it take turns. */
@@ -196,7 +199,7 @@ TEST(one_unit_stays)
     static const char *const steps[] = {"0-1@slow|2-2@slow|3-4@fast"}; /* 6 18 10 */
     struct tun_problem p = example(ONE_TWO, 2, weight, 5);
 
-    check_steps(&p, NULL, steps, 1, 1);
+    check_steps(&p, &AS_PRINTED, steps, 1, 1);
     tun_problem_deinit(&p);
 }
 
@@ -211,7 +214,7 @@ TEST(lone_fast_core_gives_to_the_nearest_lighter)
     };
     struct tun_problem p = example(eps, 2, weight, 4);
 
-    check_steps(&p, NULL, steps, base_array_count(steps), 11);
+    check_steps(&p, &AS_PRINTED, steps, base_array_count(steps), 11);
     tun_problem_deinit(&p);
 }
 
@@ -237,7 +240,7 @@ TEST(eps_of_one_speed_are_all_fast)
 TEST(the_best_seen_serves)
 {
     struct tun_problem p = example(TWO_TWO, 2, WEIGHTS, 10);
-    struct tun_search *s = t_search("shisha", &p, NULL);
+    struct tun_search *s = t_search("shisha", &p, &AS_PRINTED);
     const struct tun_trial *log;
     size_t count;
 
@@ -277,6 +280,7 @@ TEST(all_heuristics_on_the_paper_machines)
             struct tun_problem p =
                 t_problem((size_t)t_range(1, 60), eps, CONFIGURATIONS[c][1] ? 2 : 1);
 
+            p.bounds.stages_max = tun_core_count(&p);
             for (unsigned h = 1; h <= 6; h++) {
                 struct tun_options o = {
                     .seed = t_random(), .heuristic = h, .alpha = (unsigned)t_range(1, 30)};
@@ -305,8 +309,10 @@ TEST(failed_and_stopped_trials)
     for (int round = 0; round < 200; round++) {
         struct tun_problem p = t_problem((size_t)t_range(1, 40), eps, 2);
         struct tun_options o = {.seed = t_random(), .heuristic = (unsigned)t_range(1, 6)};
-        struct tun_search *s = t_search("shisha", &p, &o);
+        struct tun_search *s;
 
+        p.bounds.stages_max = (size_t)t_range(1, 8);
+        s = t_search("shisha", &p, &o);
         T_TRUE(s);
         t_drive(s, &p, round % 2 ? t_spoil_all : t_spoil_some, NULL);
         check_alpha(s, 10);
@@ -325,17 +331,103 @@ static void check_single(size_t units, const struct tun_ep *eps, size_t ep_count
     struct tun_problem p = t_problem(units, eps, ep_count);
 
     p.bounds.stages_max = stages_max;
-    check_steps(&p, NULL, &wanted, 1, 1);
+    check_steps(&p, &AS_PRINTED, &wanted, 1, 1);
     tun_problem_deinit(&p);
 }
 
 TEST(nothing_to_choose)
 {
-    check_single(1, ONE, 1, 0, "0-0@fast");
-    check_single(9, ONE, 1, 0, "0-8@fast");
-    check_single(1, TWO_TWO, 2, 0, "0-0@fast");
-    check_single(9, TWO_TWO, 2, 1, "0-8@fast");
-    check_single(2, TWO_TWO, 2, 0, "0-0@fast|1-1@fast"); /* the fastest two of four */
+    check_single(1, ONE, 1, 1, "0-0@fast");
+    check_single(9, ONE, 1, 1, "0-8@fast");
+    check_single(1, TWO_TWO, 2, 4, "0-0@fast");
+    check_single(9, TWO_TWO, 2, 1, "0-8@fastx2");
+    check_single(2, TWO_TWO, 2, 4, "0-0@fast|1-1@fast"); /* the fastest two of four */
+}
+
+/* With as many places as EPs each has a whole one. By hand, further from the four groups above: 9 7 9
+ * 14 become 16 9 14 (the left of two neighbours of 9) and 16 23. A second core adds nothing here. */
+TEST(a_place_may_be_a_cluster)
+{
+    static const char *const steps[] = {
+        "0-2@slowx2|3-9@fastx2", /* 32 23: 0 gives one to the FEP */
+        "0-1@slowx2|2-9@fastx2", /* 22 28: better; the only FEP gives it back, a circle */
+    };
+    struct tun_problem p = example(TWO_TWO, 2, WEIGHTS, 10);
+
+    p.bounds.stages_max = 2;
+    check_steps(&p, &AS_PRINTED, steps, base_array_count(steps), 12);
+    tun_problem_deinit(&p);
+}
+
+/* Where N is not given, seeds run from a core each to one place; then Algorithm 2 begins at each, the
+ * best first. Two cores are 1.6 times as fast as one. */
+TEST(without_n_there_are_several_seeds)
+{
+    static const double weight[] = {8, 1, 1, 1, 2};
+    static const char *const steps[] = {
+        "0-0@fast|1-2@fast|3-3@slow|4-4@slow", /* 8 2 2 4 */
+        "0-0@fastx2|1-4@slowx2",               /* 5 6.25 */
+        "0-4@fastx2",                          /* 8.125 */
+        "0-1@fastx2|2-4@slowx2",               /* from the second: 5.625 5, better */
+    };
+    struct tun_problem p = example(TWO_TWO, 2, weight, 5);
+    struct tun_options o = {.heuristic = 3};
+
+    p.bounds.stages_max = 0;
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t u = 0; u < 5; u++) {
+            tun_cell_at(&p.costs, k, 2, u)->ns /= 1.6;
+        }
+    }
+    /* Then the FEP would give the unit back, which ran before; the first seed's slowest stage has one
+     * unit, the third is one stage. */
+    check_steps(&p, &o, steps, base_array_count(steps), base_array_count(steps));
+    tun_problem_deinit(&p);
+}
+
+/* Where no heuristic is given, the mirror image of a seed is one, too: here slow cores are bad at the
+ * last unit, which weights do not tell. */
+TEST(without_a_heuristic_seeds_have_mirror_images)
+{
+    static const double weight[] = {9, 3, 1, 4};
+    static const char *const steps[] = {
+        "0-0@fast|1-3@slowx2", /* 9 43 */
+        "0-0@slowx2|1-3@fast", /* 18 8: better, but its slowest stage has one unit */
+        "0-1@fast|2-3@slowx2", /* so the other's turn: 12 37 */
+        "0-2@fast|3-3@slowx2", /* 13 35 */
+    };
+    struct tun_problem p = example(ONE_TWO, 2, weight, 4);
+
+    p.bounds.stages_max = 2;
+    tun_cell_at(&p.costs, 1, 2, 3)->ns = 35;
+    check_steps(&p, NULL, steps, base_array_count(steps), base_array_count(steps));
+    tun_problem_deinit(&p);
+}
+
+/* Figure 6's random seeds: as many stages as N, cut anywhere; every cut comes up. */
+TEST(drawn_seeds_cut_anywhere)
+{
+    static const double weight[] = {8, 1, 1, 1, 2};
+    struct tun_problem p = example(ONE_TWO, 2, weight, 5);
+    bool met[5][5] = {{false}};
+    size_t count = 0;
+
+    for (uint64_t i = 0; i < 200; i++) {
+        struct tun_options o = {.seed = i, .drawn_seed = true};
+        struct tun_search *s = t_search("shisha", &p, &o);
+        struct pl_plan plan;
+
+        T_TRUE(s);
+        T_EQ(tun_search_ask(s, &plan), 0);
+        T_EQ(plan.stage_count, 3);
+        T_LT(plan.stages[0].last_unit, plan.stages[1].last_unit);
+        T_EQ(plan.stages[2].last_unit, 4);
+        count += !met[plan.stages[0].last_unit][plan.stages[1].last_unit];
+        met[plan.stages[0].last_unit][plan.stages[1].last_unit] = true;
+        tun_search_free(s);
+    }
+    T_EQ(count, 6);
+    tun_problem_deinit(&p);
 }
 
 TEST(refuses_a_heuristic_that_is_none)

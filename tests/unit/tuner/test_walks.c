@@ -192,7 +192,7 @@ TEST(seeded_ones_begin_with_the_seed)
             struct pl_plan plan;
             size_t count;
 
-            T_EQ(tun_shisha_seed(&p, h, &random, &seed), 0);
+            T_EQ(tun_shisha_seed(&p, h, tun_places_max(&p), &random, &seed), 0);
             tun_pipeline_plan(&seed, &plan);
             run(WALKS[w], &p, &o, NULL, &s);
             log = tun_search_log(s, &count);
@@ -311,6 +311,7 @@ TEST(failed_and_stopped_trials)
 
 TEST(nothing_to_choose)
 {
+    static const struct tun_options single = {.space = TUN_SPACE_PLACES};
     static const struct {
         size_t units, stages_max, plans;
         bool alone;
@@ -325,7 +326,7 @@ TEST(nothing_to_choose)
             struct tun_search *s = NULL;
             size_t count;
 
-            run(WALKS[w], &p, NULL, NULL, &s);
+            run(WALKS[w], &p, &single, NULL, &s);
             tun_search_log(s, &count);
             T_EQ(count, cases[i].plans);
             tun_search_free(s);
@@ -361,7 +362,7 @@ TEST(from_the_present_plan)
         serving.stages[1].groups[0].more = 3; /* four frames at once */
         s = t_search(names[w], &p, &o);
         T_EQ(tun_search_ask(s, &asked), 0);
-        T_EQ(tun_shisha_seed(&p, 3, &unused, &seed), 0);
+        T_EQ(tun_shisha_seed(&p, 3, tun_places_max(&p), &unused, &seed), 0);
         tun_pipeline_plan(&seed, &wanted);
         T_TRUE(pl_plan_equal(&asked, &wanted));
         tun_search_free(s);
