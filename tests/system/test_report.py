@@ -372,6 +372,21 @@ def what_is_wrong_is_told():
         told("no-such", "-o", "/nowhere/x.html", "--model", "no-such", expect=1)
 
 
+def check_pipe_search(page):
+    """What its paper shows and holds here: the best cut depends on the governors, the search balances times, hints do not harm."""
+    slow_denver, slow_a57 = (s["values"] for s in page.charts["pipe-search-top-ten"]["series"])
+    equal((len(slow_denver), len(slow_a57)), (10, 10))
+    check(slow_denver.index(min(slow_denver)) != slow_a57.index(min(slow_a57)), slow_denver, slow_a57)
+    first = page.charts["pipe-search-balance"]["series"][0]["values"]
+    equal(len(first), 6)
+    check(all(abs(end - 50) < abs(seed - 50) for seed, end in zip(first[::2], first[1::2])), first)
+    rows = [r for caption, table in page.tables.items() if "alpha 10" in caption for r in table]
+    fps = {r["search"]: float(r["frames/s"]) for r in rows}
+    check(fps["with hints"] > fps["without hints"] > 0 and fps["random"] >= 0.9, rows)
+    ranks = [r for caption, table in page.tables.items() if "order of CV" in caption for r in table]
+    check(len(ranks) == 6 and all(int(r["rank"]) >= 1 for r in ranks), ranks)
+
+
 def the_page_of_pipesim():
     with Daemon() as d:  # for its folder
         path = os.path.join(d.temp, "sim.html")
@@ -379,18 +394,19 @@ def the_page_of_pipesim():
         equal((r.returncode, r.stdout), (0, "wrote %s\n" % path), r.stderr)
         page = Page(path)
         page.needs_nothing()
-        equal(len(page.charts), 11)
+        equal(len(page.charts), 17)
         for name, chart in page.charts.items():
             check(all(s.get("points") or s.get("values") for s in chart["series"]), name)
         links = [a["href"] for tag, a in page.tags if tag == "a" and a.get("href", "").startswith("#")]
         sections = [a["id"] for tag, a in page.tags if tag == "details" and a.get("id")]
-        equal((len(links), links), (9, ["#" + name for name in sections]), "the contents")
+        equal((len(links), links), (14, ["#" + name for name in sections]), "the contents")
         front = page.charts["front"]["series"][0]["points"]
         equal(front, sorted(front, key=lambda p: -p[0]), "throughput")
         equal(front, sorted(front, key=lambda p: -p[1]), "a plan of the front is worse in both")
         check(all(0 < v <= 1.0001 for s in page.charts["shisha-quality"]["series"] for v in s["values"] if v is not None))
+        check_pipe_search(page)
         if page.scripts:
-            in_a_browser(path, "pipesim", 11)
+            in_a_browser(path, "pipesim", 17)
         else:
             check("no Chart.js" in r.stderr, r.stderr)
 

@@ -13,16 +13,22 @@ struct psim_report {
     char error[PSIM_ERROR_MAX]; /* of the last call that failed */
 };
 
-/** psim_case_run() - without noise or contention. Return: 0 or -errno with r->error. */
+/** psim_case_run() - without noise or contention. @o: its seed counts from r->seed; NULL: defaults.
+ * Return: 0 or -errno with r->error. */
 int psim_case_run(struct psim_report *r, const struct psim_case *c, const char *algorithm,
                   const struct tun_options *o, struct psim_run *ret);
 
 /* The sections, each a chart or table and a sentence. Return: 0 or -errno with r->error. */
 int psim_report_convergence(struct psim_report *r); /* Shisha fig. 4 */
 int psim_report_quality(struct psim_report *r);     /* Shisha fig. 5 */
+int psim_report_seeds(struct psim_report *r);       /* Shisha fig. 6 */
 int psim_report_heuristics(struct psim_report *r);  /* Shisha fig. 7 and 8 */
 int psim_report_alpha(struct psim_report *r);       /* Shisha fig. 9 */
+int psim_report_top_ten(struct psim_report *r);     /* Pipe-search fig. 1 */
 int psim_report_timeline(struct psim_report *r);    /* Pipe-search fig. 3 */
+int psim_report_balance(struct psim_report *r);     /* Pipe-search fig. 4 */
+int psim_report_hints(struct psim_report *r);       /* Pipe-search table 5 */
+int psim_report_ranks(struct psim_report *r);       /* Pipe-search table 7 */
 int psim_report_governors(struct psim_report *r);   /* Pipe-search table 6 */
 int psim_report_boards(struct psim_report *r);      /* Pipe-it tables IV and V */
 int psim_report_dse(struct psim_report *r);         /* hierarchical DSE fig. 4 */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "tuner/pipesim/run.h"
+#include "tuner/search/cuts.h"
+#include "tuner/search/draw.h"
 #include "tuner/solve/solve.h"
 
 /* ---- a trial ---- */
@@ -270,4 +272,86 @@ void psim_run_deinit(struct psim_run *r)
 {
     free(r->log);
     *r = (struct psim_run){0};
+}
+
+/* ---- what searches are compared with ---- */
+
+double psim_best(const struct tun_problem *p, enum tun_space space, struct pl_plan *ret)
+{
+    double best = INFINITY;
+    struct tun_plans plans;
+    struct pl_plan plan;
+
+    tun_plans_init(&plans, p, space);
+    while (tun_plans_next(&plans, &plan) == 0) {
+        struct tun_outcome o;
+
+        if (tun_eval(p, &plan, &o) == 0 && o.bottleneck_ns < best) {
+            best = o.bottleneck_ns;
+            if (ret) {
+                *ret = plan;
+            }
+        }
+    }
+    return best;
+}
+
+double *psim_weights(const struct tun_problem *p)
+{
+    double *weight = calloc(p->unit_count, sizeof(*weight));
+
+    for (size_t u = 0; weight && u < p->unit_count; u++) {
+        weight[u] = p->units[u].weight;
+    }
+    return weight;
+}
+
+/* Return: the cut of @plan is @layers. */
+static bool is_cut(const struct pl_plan *plan, const uint16_t *layers)
+{
+    bool same = true;
+
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        same &= plan->stages[s].last_unit - plan->stages[s].first_unit + 1 == layers[s];
+    }
+    return same;
+}
+
+/* CV^2 = stages sum(W^2) / sum(W)^2 - 1, with the population's deviation. */
+static double cv_of(const struct pl_plan *plan, const double *weight)
+{
+    double sum = 0, squares = 0;
+
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        double stage = 0;
+
+        for (size_t u = plan->stages[s].first_unit; u <= plan->stages[s].last_unit; u++) {
+            stage += weight[u];
+        }
+        sum += stage;
+        squares += stage * stage;
+    }
+    return sqrt(base_max(0.0, (double)plan->stage_count * squares / (sum * sum) - 1));
+}
+
+size_t psim_rank(const struct tun_problem *p, const struct pl_plan *plan, double *ret_cv)
+{
+    base_autofree double *weight = psim_weights(p);
+    uint16_t layers[PL_STAGE_MAX];
+    struct tun_cuts *cuts = NULL;
+    size_t rank = 0;
+    bool found = false;
+
+    if (!weight || tun_cuts_new(weight, p->unit_count, plan->stage_count, &cuts)) {
+        return 0;
+    }
+    if (ret_cv) {
+        *ret_cv = cv_of(plan, weight);
+    }
+    while (!found && tun_cuts_next(cuts, plan->stage_count, layers) == 0) {
+        rank++;
+        found = is_cut(plan, layers);
+    }
+    tun_cuts_free(cuts);
+    return found ? rank : 0;
 }

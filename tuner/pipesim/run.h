@@ -49,3 +49,16 @@ struct psim_run {
 int psim_run(const char *algorithm, const struct tun_problem *p, const struct tun_options *o,
              struct psim_machine *m, char ret_error[PSIM_ERROR_MAX], struct psim_run *ret);
 void psim_run_deinit(struct psim_run *r);
+
+/** psim_best() - the least bottleneck of a space, every plan of it judged (the papers' exhaustive
+ * search, without a log of its trials). @space: not DEFAULT. @ret: the first such plan; NULL: not
+ * asked for. Return: its bottleneck, ns. */
+double psim_best(const struct tun_problem *p, enum tun_space space, struct pl_plan *ret);
+
+/** psim_weights() - of the units. Return: [unit_count], owned by the caller; NULL: no memory. */
+double *psim_weights(const struct tun_problem *p);
+
+/** psim_rank() - place of a plan's cut among those of as many stages, by rising CV (Pipe-search, table
+ * 7), the seed being 1. @ret_cv: its CV, eq. 3, a fraction; NULL: not asked for.
+ * Return: the place; 0: no memory. */
+size_t psim_rank(const struct tun_problem *p, const struct pl_plan *plan, double *ret_cv);

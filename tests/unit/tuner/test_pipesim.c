@@ -188,4 +188,51 @@ TEST(a_search_that_is_told_the_truth_is_as_good_as_can_be)
     tun_problem_deinit(&f.p);
 }
 
+/* What searches are compared with: the best of every plan of a space, as an exhaustive search finds it. */
+TEST(the_best_of_a_space_is_what_exhaustive_finds)
+{
+    for (int space = TUN_SPACE_CUTS; space <= TUN_SPACE_ALL; space++) {
+        struct tun_options o = {.space = (enum tun_space)space};
+        struct tun_outcome outcome;
+        struct fixture f;
+        struct pl_plan plan;
+        struct psim_run r;
+        char error[PSIM_ERROR_MAX];
+
+        set_up(&f, "0-5@big");
+        f.p.bounds.stages_max = 2;
+        T_EQ(psim_run("exhaustive", &f.p, &o, &f.m, error, &r), 0);
+        T_NEAR(psim_best(&f.p, o.space, &plan), r.bottleneck_ns, 1e-6);
+        T_EQ(tun_eval(&f.p, &plan, &outcome), 0);
+        T_NEAR(outcome.bottleneck_ns, r.bottleneck_ns, 1e-6);
+        psim_run_deinit(&r);
+        tun_problem_deinit(&f.p);
+    }
+}
+
+/* Pipe-search, table 7: Synth 1 in setting 1. */
+TEST(ranks_and_cvs_as_printed)
+{
+    static const double weight[] = {1, 4, 8, 4, 8, 8, 4};
+    static const struct tun_ep ep = {.name = "core", .cores = 4, .speed = 1, .bandwidth = 1};
+    struct tun_problem p;
+    struct pl_ep_set set;
+    struct pl_plan plan;
+    char error[128];
+    double cv;
+
+    T_EQ(tun_problem_init(&p, base_array_count(weight), &ep, 1), 0);
+    for (size_t u = 0; u < base_array_count(weight); u++) {
+        p.units[u].weight = weight[u];
+    }
+    tun_eps(&p, &set);
+    T_EQ(pl_plan_parse("0-3@core|4-4@core|5-5@core|6-6@core", &set, 7, error, sizeof(error), &plan),
+         0);
+    T_EQ(psim_rank(&p, &plan, &cv), 6);
+    T_NEAR(cv, 0.51493, 1e-5);
+    T_EQ(pl_plan_parse("0-2@core|3-4@core|5-6@core", &set, 7, error, sizeof(error), &plan), 0);
+    T_EQ(psim_rank(&p, &plan, NULL), 1); /* its seed */
+    tun_problem_deinit(&p);
+}
+
 TEST_MAIN()
