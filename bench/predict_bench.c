@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * predict_bench - how well micro-benchmarks foretell the units of real networks
- * (Pipe-it, table III)
+ * (Pipe-it, tables III, V and VI)
  *
- *     predict_bench CPUS FRAMES MODEL...
+ *     predict_bench CPUS FRAMES [--grid] MODEL...
  *     predict_bench 0-1 20 model/networks/squeezenet1_1.json
  *
  * Runs the chain of the calibration on teams of 1, 2, 4, ... of these cores, fits the predictor,
  * runs each model at the same widths and prints the mean and median relative error over its units
- * and of their sum. Of every unit the quickest frame counts, in both.
+ * and of their sum, also of depthwise units alone. Of every unit the quickest frame counts, in
+ * both. Then Pipe-it plans each model on two execution places of half of the cores each, by the
+ * predicted and by the measured times, and the measured ones say what either plan does.
+ *
+ * --grid: convolutions are fitted to the 900 shapes of the paper's section V-B as well, 2.0e12
+ * multiply-accumulates a frame, and what that foretells is printed below the chain's.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,6 +25,8 @@
 #include "daemon/plans/profile.h"
 #include "kernels/kernels.h"
 #include "pipeline/pipeline.h"
+#include "tuner/learn.h"
+#include "tuner/search/search.h"
 
 struct net {
     struct mdl_model *model;
@@ -122,38 +129,109 @@ static size_t next_width(size_t width, size_t cores)
     return width == cores ? cores + 1 : base_min(2 * width, cores);
 }
 
-static int calibrate(const struct pl_ep_set *eps, size_t frames, struct tun_predictor *ret)
+#define BENCH_MAX 16384u
+#define FRAMES_OF_GRID 3u
+
+struct benches {
+    struct tun_bench *rows; /* [BENCH_MAX], owned */
+    size_t count;
+};
+
+/* Adds what a network of micro-benchmarks takes at each width. Removes its description. */
+static int measure(char *path, const struct pl_ep_set *eps, size_t frames, struct benches *ret)
 {
     struct net n = {0};
-    char *path;
-    struct tun_bench *benches;
-    double *ns;
-    size_t count = 0, cores = eps->eps[0].cpu_count;
+    base_autofree double *ns = NULL;
+    size_t cores = eps->eps[0].cpu_count;
+    int error = net_load(path, &n);
 
-    if (dmn_profile_write_net("/tmp", &path) < 0 || net_load(path, &n) < 0) {
-        return -EINVAL;
-    }
     unlink(path);
     free(path);
-    ns = calloc(n.model->unit_count, sizeof(*ns));
-    benches = calloc(n.model->unit_count * 16, sizeof(*benches));
-    for (size_t w = 1; w <= cores && ns && benches; w = next_width(w, cores)) {
-        if (run(&n, eps, w, frames, ns) < 0) {
-            break;
-        }
-        for (size_t u = 0; u < n.model->unit_count; u++) {
-            struct tun_bench *b = &benches[count];
+    if (!error) {
+        ns = calloc(n.model->unit_count, sizeof(*ns));
+        error = ns ? 0 : -ENOMEM;
+    }
+    for (size_t w = 1; w <= cores && !error; w = next_width(w, cores)) {
+        error = run(&n, eps, w, frames, ns);
+        for (size_t u = 0; !error && u < n.model->unit_count && ret->count < BENCH_MAX; u++) {
+            struct tun_bench *b = &ret->rows[ret->count];
 
-            count += dmn_unit_gemm(n.model, u, &b->n, &b->k, &b->m);
+            ret->count += dmn_unit_gemm(n.model, u, b);
             b->width = (uint16_t)w;
             b->ns = ns[u];
         }
     }
     net_deinit(&n);
-    free(ns);
-    count = (size_t)tun_predictor_fit(benches, count, ret);
-    free(benches);
-    return (int)count;
+    return error;
+}
+
+/* The paper's 36 pairs of channels for one image and filter, as a chain: a cyclic list in which
+ * each pair of neighbours is another one (de Bruijn), so that every layer has another pair. */
+static int write_grid(size_t image, size_t filter, char **ret_path)
+{
+    static const unsigned channels[] = {32, 64, 92, 128, 192, 256};
+    unsigned list[37];
+    size_t count = 0;
+    char *path = strdup("/tmp/predict-XXXXXX.json");
+    int fd = path ? mkostemps(path, 5, O_CLOEXEC) : -1;
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+    if (!f) {
+        free(path);
+        return -ENOMEM;
+    }
+    for (size_t a = 0; a < 6; a++) {
+        list[count++] = channels[a];
+        for (size_t b = a + 1; b < 6; b++) {
+            list[count++] = channels[a];
+            list[count++] = channels[b];
+        }
+    }
+    list[count] = list[0];
+    fprintf(
+        f,
+        "{\"name\": \"grid\", \"seed\": 1, \"input\": {\"shape\": [%u, %zu, %zu]}, \"layers\": [",
+        list[0], image, image);
+    for (size_t i = 1; i <= count; i++) {
+        fprintf(f,
+                "%s\n{\"op\": \"conv\", \"out\": %u, \"kernel\": %zu, \"pad\": \"same\", \"act\": "
+                "\"relu\"}",
+                i > 1 ? "," : "", list[i], filter);
+    }
+    fputs("]}\n", f);
+    *ret_path = path;
+    return fclose(f) == 0 ? 0 : -errno;
+}
+
+/* @ret: by the chain, and, with @grid, by the grid with the chain's other layers. Return: how many
+ * were fitted; < 0: -errno. */
+static int calibrate(const struct pl_ep_set *eps, size_t frames, bool grid,
+                     struct tun_predictor ret[2])
+{
+    static const size_t images[] = {7, 14, 28, 56, 112}, filters[] = {1, 3, 5, 7, 11};
+    struct benches b = {.rows = calloc(BENCH_MAX, sizeof(*b.rows))};
+    char *path;
+    int error = b.rows ? dmn_profile_write_net("/tmp", &path) : -ENOMEM;
+
+    error = error ? error : measure(path, eps, frames, &b);
+    error = error ? error : tun_predictor_fit(b.rows, b.count, &ret[0]);
+    if (grid && !error) {
+        size_t kept = 0;
+
+        for (size_t i = 0; i < b.count; i++) {
+            b.rows[kept] = b.rows[i];
+            kept += b.rows[i].depthwise || b.rows[i].n == 1;
+        }
+        b.count = kept;
+        for (size_t i = 0; i < 25 && !error; i++) {
+            error = write_grid(images[i % 5], filters[i / 5], &path);
+            error =
+                error ? error : measure(path, eps, base_min(frames, (size_t)FRAMES_OF_GRID), &b);
+        }
+        error = error ? error : tun_predictor_fit(b.rows, b.count, &ret[1]);
+    }
+    free(b.rows);
+    return error ? error : 1 + grid;
 }
 
 static int rising(const void *a, const void *b)
@@ -163,66 +241,201 @@ static int rising(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void compare(const char *name, const struct net *n, const double *ns, size_t width,
+/* @ret_ns: [unit_count], as predicted; < 0: it is not. */
+static void predict(const struct net *n, const struct tun_predictor *p, size_t width,
+                    double *ret_ns)
+{
+    for (size_t u = 0; u < n->model->unit_count; u++) {
+        struct tun_bench of = {.width = (uint16_t)width};
+
+        ret_ns[u] = dmn_unit_gemm(n->model, u, &of) ? tun_predict_ns(p, &of) : -1;
+    }
+}
+
+/* @scratch: [2][unit_count]. */
+static void compare(const char *by, const struct net *n, const double *ns, size_t width,
                     const struct tun_predictor *p, double *scratch)
 {
-    double sum = 0, predicted_ns = 0, measured_ns = 0;
-    size_t covered = 0;
+    double sum = 0, predicted_ns = 0, measured_ns = 0, depthwise = 0;
+    double *guess = scratch + n->model->unit_count;
+    size_t covered = 0, depthwise_count = 0;
 
+    predict(n, p, width, guess);
     for (size_t u = 0; u < n->model->unit_count; u++) {
-        double gn, gk, gm, guess;
+        struct tun_bench of;
 
-        if (!dmn_unit_gemm(n->model, u, &gn, &gk, &gm)) {
+        if (guess[u] < 0 || !(ns[u] > 0)) { /* not predicted, or every frame was disturbed */
             continue;
         }
-        guess = tun_predict_ns(p, gn, gk, gm, width);
-        scratch[covered] = guess > ns[u] ? guess / ns[u] - 1 : 1 - guess / ns[u];
+        scratch[covered] = fabs(guess[u] / ns[u] - 1);
+        dmn_unit_gemm(n->model, u, &of);
+        depthwise += of.depthwise ? scratch[covered] : 0;
+        depthwise_count += of.depthwise;
         sum += scratch[covered++];
-        predicted_ns += guess;
+        predicted_ns += guess[u];
         measured_ns += ns[u];
     }
+    if (covered == 0) {
+        printf("%-16s %-5s %5zu  disturbed\n", n->model->name, by, width);
+        return;
+    }
     qsort(scratch, covered, sizeof(*scratch), rising);
-    printf("%-16s %5zu  %3zu of %3zu  %9.2f  %9.2f  %6.1f %%  %6.1f %%  %6.1f %%\n", name, width,
-           covered, n->model->unit_count, measured_ns / 1e6, predicted_ns / 1e6,
-           100 * sum / (double)base_max(covered, (size_t)1),
-           covered ? 100 * scratch[covered / 2] : 0, 100 * (predicted_ns / measured_ns - 1));
+    printf("%-16s %-5s %5zu  %3zu of %3zu  %9.2f  %9.2f  %6.1f %%  %6.1f %%  %6.1f %%  %6.1f %%\n",
+           n->model->name, by, width, covered, n->model->unit_count, measured_ns / 1e6,
+           predicted_ns / 1e6, 100 * sum / (double)covered, 100 * scratch[covered / 2],
+           100 * depthwise / (double)base_max(depthwise_count, (size_t)1),
+           100 * (predicted_ns / measured_ns - 1));
+}
+
+/* ---- plans by either table ---- */
+
+#define WIDTHS 10u
+
+/* The times of a network, [WIDTHS][unit_count]: measured, and by the chain. */
+struct times {
+    size_t count, widths[WIDTHS];
+    double *measured, *predicted; /* owned */
+};
+
+/* Two EPs of half of the cores. Units that are not predicted have their measured times. */
+static int table(const struct net *n, const struct times *t, size_t cores, bool predicted,
+                 struct tun_problem *ret)
+{
+    static const char *const names[] = {"a", "b"};
+    struct tun_ep eps[2];
+    size_t units = n->model->unit_count;
+
+    for (size_t k = 0; k < 2; k++) {
+        eps[k] = (struct tun_ep){.cores = (uint16_t)(cores / 2), .speed = 1, .bandwidth = 1};
+        snprintf(eps[k].name, sizeof(eps[k].name), "%s", names[k]);
+    }
+    if (tun_problem_init(ret, units, eps, 2) < 0) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < t->count; i++) {
+        for (size_t u = 0; u < units; u++) {
+            double guess = t->predicted[i * units + u];
+            double ns = predicted && guess > 0 ? guess : t->measured[i * units + u];
+
+            for (size_t k = 0; k < 2 && t->widths[i] <= cores / 2; k++) {
+                *tun_cell_at(&ret->costs, k, t->widths[i], u) =
+                    (struct tun_cell){ns, 0, TUN_MEASURED};
+            }
+        }
+    }
+    tun_fill(ret);
+    return 0;
+}
+
+/* Pipe-it's plan by one table, and what it does by another. */
+static int plan(const struct tun_problem *by, const struct tun_problem *truth,
+                char ret_text[PL_PLAN_TEXT_MAX], double *ret_ns)
+{
+    char error[TUN_ERROR_MAX] = "";
+    struct tun_search *s = NULL;
+    struct tun_outcome o;
+    struct pl_plan plan;
+    int result = tun_search_new("pipe-it", by, NULL, error, &s);
+
+    result = result ? result : tun_search_ask(s, &plan);
+    result = result ? result : tun_eval(truth, &plan, &o);
+    if (result == 0) {
+        tun_plan_text(truth, &plan, ret_text);
+        *ret_ns = o.bottleneck_ns;
+    }
+    tun_search_free(s);
+    return result;
+}
+
+static int compare_plans(const struct net *n, const struct times *t, size_t cores)
+{
+    struct tun_problem measured = TUN_PROBLEM_NULL, predicted = TUN_PROBLEM_NULL;
+    char text[2][PL_PLAN_TEXT_MAX];
+    double ns[2];
+    int error = table(n, t, cores, false, &measured);
+
+    error = error ? error : table(n, t, cores, true, &predicted);
+    error = error ? error : plan(&measured, &measured, text[0], &ns[0]);
+    error = error ? error : plan(&predicted, &measured, text[1], &ns[1]);
+    if (!error) {
+        printf("%-16s plan by measured times %s: %.2f ms; by predicted %s: %.2f ms, %.1f %% more\n",
+               n->model->name, text[0], ns[0] / 1e6, text[1], ns[1] / 1e6,
+               100 * (ns[1] / ns[0] - 1));
+    }
+    tun_problem_deinit(&measured);
+    tun_problem_deinit(&predicted);
+    return error;
+}
+
+static int try_model(const char *path, const struct pl_ep_set *eps, size_t frames,
+                     const struct tun_predictor *p, int predictors)
+{
+    static const char *const by[] = {"chain", "grid"};
+    base_autofree double *measured = NULL, *predicted = NULL, *scratch = NULL;
+    struct times t = {0};
+    struct net n = {0};
+    size_t cores = eps->eps[0].cpu_count, units;
+    int error = net_load(path, &n);
+
+    if (error) {
+        return error;
+    }
+    units = n.model->unit_count;
+    t.measured = measured = calloc(WIDTHS * units, sizeof(*measured));
+    t.predicted = predicted = calloc(WIDTHS * units, sizeof(*predicted));
+    scratch = calloc(2 * units, sizeof(*scratch));
+    error = measured && predicted && scratch ? 0 : -ENOMEM;
+    for (size_t w = 1; w <= cores && !error && t.count < WIDTHS; w = next_width(w, cores)) {
+        double *ns = measured + t.count * units;
+
+        error = run(&n, eps, w, frames, ns);
+        for (int i = 0; i < predictors && !error; i++) {
+            compare(by[i], &n, ns, w, &p[i], scratch);
+        }
+        predict(&n, &p[0], w, predicted + t.count * units);
+        t.widths[t.count++] = w;
+    }
+    if (!error && cores > 1) {
+        error = compare_plans(&n, &t, cores);
+    }
+    net_deinit(&n);
+    return error;
 }
 
 int main(int argc, char **argv)
 {
     static struct pl_ep_set eps = {.count = 1, .eps = {{.name = "cpu", .speed = 1}}};
-    struct tun_predictor p;
+    struct tun_predictor p[2];
+    bool grid = argc > 3 && strcmp(argv[3], "--grid") == 0;
     size_t frames;
-    int cores;
+    int cores, count;
 
-    if (argc < 4 || (cores = dmn_cpu_list_parse(argv[1], eps.eps[0].cpus, PL_CPU_MAX)) < 1 ||
+    if (argc < 4 + grid || (cores = dmn_cpu_list_parse(argv[1], eps.eps[0].cpus, PL_CPU_MAX)) < 1 ||
         (frames = strtoul(argv[2], NULL, 10)) < 1) {
-        fputs("usage: predict_bench CPUS FRAMES MODEL...\n", stderr);
+        fputs("usage: predict_bench CPUS FRAMES [--grid] MODEL...\n", stderr);
         return 2;
     }
     eps.eps[0].cpu_count = (size_t)cores;
-    if (calibrate(&eps, frames, &p) != 0) {
+    count = calibrate(&eps, frames, grid, p);
+    if (count < 0) {
         return 1;
     }
-    printf("fits: convolutions %.1f %%, fully connected %.1f %%, teams %.1f %%\n",
-           100 * p.error_conv, 100 * p.error_fc, 100 * p.error_multi);
-    printf("%-16s width  units        measured   predicted    mean    median      sum\n", "model");
-    for (int i = 3; i < argc; i++) {
-        struct net n = {0};
-        base_autofree double *ns = NULL, *scratch = NULL;
+    for (int i = 0; i < count; i++) {
+        const struct tun_fit *f = p[i].fits;
 
-        if (net_load(argv[i], &n) < 0) {
+        printf("fits of the %s, one core and several: convolutions %.1f, %.1f %%, depthwise %.1f, "
+               "%.1f %%, fully connected %.1f, %.1f %%\n",
+               i ? "grid" : "chain", 100 * f[TUN_CONV].error, 100 * f[TUN_CONV].error_wide,
+               100 * f[TUN_DEPTHWISE].error, 100 * f[TUN_DEPTHWISE].error_wide,
+               100 * f[TUN_FC].error, 100 * f[TUN_FC].error_wide);
+    }
+    printf("%-16s by    width  units        measured   predicted    mean    median  depthwise      "
+           "sum\n",
+           "model");
+    for (int i = 3 + grid; i < argc; i++) {
+        if (try_model(argv[i], &eps, frames, p, count) != 0) {
             return 1;
         }
-        ns = calloc(n.model->unit_count, sizeof(*ns));
-        scratch = calloc(n.model->unit_count, sizeof(*scratch));
-        for (size_t w = 1; w <= eps.eps[0].cpu_count; w = next_width(w, eps.eps[0].cpu_count)) {
-            if (!ns || !scratch || run(&n, &eps, w, frames, ns) < 0) {
-                return 1;
-            }
-            compare(n.model->name, &n, ns, w, &p, scratch);
-        }
-        net_deinit(&n);
     }
     return 0;
 }

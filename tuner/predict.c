@@ -4,6 +4,7 @@
 #include "base/base.h"
 
 #define TERMS 8u
+#define WIDE_TERMS 4u
 /* A row of this size for every scaled column keeps coefficients near 0 that the benchmarks do not
  * determine. */
 #define RIDGE 1e-6
@@ -22,31 +23,38 @@ struct fit {
 
 static bool usable(const struct tun_bench *b)
 {
-    return tun_positive(b->n) && tun_positive(b->k) && tun_positive(b->m) && tun_positive(b->ns) &&
-           b->width >= 1;
+    return tun_positive(b->n) && tun_positive(b->k) && tun_positive(b->m) && b->width >= 1;
 }
 
-static bool is_fc(double n)
+static enum tun_layer layer_of(const struct tun_bench *b)
 {
-    return n == 1;
+    return b->depthwise ? TUN_DEPTHWISE : b->n == 1 ? TUN_FC : TUN_CONV;
 }
 
-/* The terms of eq. 5. With N = 1 only K, M, KM and the constant are different from each other. */
-static void terms_of(double n, double k, double m, double ret[TERMS])
-{
-    const double conv[TERMS] = {n, k, m, n * k, k * m, n * m, n * m * k, 1};
-    const double fc[TERMS] = {0, k, m, 0, k * m, 0, 0, 1};
+/* The terms of eq. 5 that are different from each other. */
+static const bool TERMS_OF[TUN_LAYERS][TERMS] = {[TUN_CONV] = {1, 1, 1, 1, 1, 1, 1, 1},
+                                                 [TUN_FC] = {0, 1, 1, 0, 1, 0, 0, 1},
+                                                 [TUN_DEPTHWISE] = {0, 0, 1, 0, 1, 1, 1, 1}};
 
-    memcpy(ret, is_fc(n) ? fc : conv, sizeof(conv));
+static void terms_of(const struct tun_bench *b, double ret[TERMS])
+{
+    const double n = b->n, k = b->k, m = b->m;
+    const double terms[TERMS] = {n, k, m, n * k, k * m, n * m, n * m * k, 1};
+
+    for (size_t i = 0; i < TERMS; i++) {
+        ret[i] = TERMS_OF[layer_of(b)][i] ? terms[i] : 0;
+    }
 }
 
-/* What eq. 8 adds to T / H, for a1, a2, a3. */
-static void multi_terms_of(double n, size_t width, double ret[TERMS])
+/* What eq. 8 adds to T / H, for a1 to a4. @single: T. */
+static void wide_terms_of(const struct tun_bench *b, double single, double ret[WIDE_TERMS])
 {
-    memset(ret, 0, TERMS * sizeof(*ret));
-    ret[0] = -1.0 / (double)width;
-    ret[1] = n / (TUN_TILE * (double)width);
+    const double h = (double)b->width;
+
+    ret[0] = -1 / h;
+    ret[1] = b->n / (TUN_TILE * h);
     ret[2] = 1;
+    ret[3] = single * (1 - 1 / h);
 }
 
 static double dot(const double *a, const double *b, size_t count)
@@ -119,99 +127,93 @@ static void fit_solve(struct fit *f, double *ret)
     }
 }
 
-/* What is fitted: eq. 5 on the rows of one core with N = 1 (FC) or without (CONV); eq. 8 on the
- * rows of several cores: of convolutions, since a product with N = 1 has no rows to share out; of
- * products alone when there is nothing else. */
-enum part { CONV, FC, MULTI };
-
-static bool is_of(const struct tun_predictor *p, enum part part, const struct tun_bench *b)
+static double single_ns(const struct tun_fit *f, const struct tun_bench *b)
 {
-    return usable(b) && (b->width > 1) == (part == MULTI) &&
-           is_fc(b->n) == (part == MULTI ? !p->has_conv : part == FC);
+    double row[TERMS];
+
+    terms_of(b, row);
+    return base_max(1.0, dot(row, f->b, TERMS));
 }
 
-/* @ret: the terms of a row. Return: its right side. */
-static double row_of(const struct tun_predictor *p, enum part part, const struct tun_bench *b,
-                     double ret[TERMS])
+/* Fits eq. 5 (@wide: eq. 8) to the rows of a kind of layer with one core (several). @least: rows
+ * that it takes. */
+static void fit_part(const struct tun_bench *benches, size_t count, enum tun_layer layer, bool wide,
+                     size_t least, struct tun_predictor *p)
 {
-    if (part != MULTI) {
-        terms_of(b->n, b->k, b->m, ret);
-        return b->ns;
-    }
-    multi_terms_of(b->n, b->width, ret);
-    return b->ns - tun_predict_ns(p, b->n, b->k, b->m, 1) / b->width;
-}
-
-/* Sets a part of the predictor. @least: rows that it takes. */
-static void fit_part(const struct tun_bench *benches, size_t count, enum part part, size_t least,
-                     struct tun_predictor *p)
-{
-    bool *has[] = {&p->has_conv, &p->has_fc, &p->has_alpha};
-    double *ret[] = {p->conv, p->fc, p->alpha}, row[TERMS], error = 0;
-    double *errors[] = {&p->error_conv, &p->error_fc, &p->error_multi};
-    struct fit f = {.terms = part == MULTI ? 3 : TERMS};
-    struct tun_predictor known = *p;
+    struct fit f = {.terms = wide ? WIDE_TERMS : TERMS};
+    struct tun_fit *to = &p->fits[layer];
+    double row[TERMS], error = 0;
     size_t rows = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        if (is_of(&known, part, &benches[i])) {
-            row_of(&known, part, &benches[i], row);
-            fit_measure(&f, row, 1 / benches[i].ns);
-            rows++;
-        }
-    }
-    if (rows < least) {
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (is_of(&known, part, &benches[i])) {
-            double right = row_of(&known, part, &benches[i], row);
+    for (int pass = 0; pass < 3; pass++) { /* scale, fit, judge */
+        for (size_t i = 0; i < count; i++) {
+            const struct tun_bench *b = &benches[i];
+            double right = b->ns;
 
-            fit_add(&f, row, right, 1 / benches[i].ns);
+            if (!usable(b) || !tun_positive(b->ns) || layer_of(b) != layer ||
+                (b->width > 1) != wide) {
+                continue;
+            }
+            if (wide) {
+                wide_terms_of(b, single_ns(to, b), row);
+                right -= single_ns(to, b) / b->width;
+            } else {
+                terms_of(b, row);
+            }
+            if (pass == 0) {
+                fit_measure(&f, row, 1 / b->ns);
+                rows++;
+            } else if (pass == 1) {
+                fit_add(&f, row, right, 1 / b->ns);
+            } else {
+                error += fabs(tun_predict_ns(p, b) / b->ns - 1);
+            }
+        }
+        if (rows < least) {
+            return;
+        }
+        if (pass == 1) {
+            fit_solve(&f, wide ? to->a : to->b);
+            *(wide ? &to->has_wide : &to->has) = true;
         }
     }
-    fit_solve(&f, ret[part]);
-    *has[part] = true;
-    for (size_t i = 0; i < count; i++) {
-        const struct tun_bench *b = &benches[i];
-
-        if (is_of(&known, part, b)) {
-            error += fabs(tun_predict_ns(p, b->n, b->k, b->m, b->width) / b->ns - 1);
-        }
-    }
-    *errors[part] = error / (double)rows;
+    *(wide ? &to->error_wide : &to->error) = error / (double)rows;
 }
 
 int tun_predictor_fit(const struct tun_bench *benches, size_t count, struct tun_predictor *ret)
 {
+    static const size_t least[TUN_LAYERS] = {[TUN_CONV] = 8, [TUN_FC] = 4, [TUN_DEPTHWISE] = 5};
     struct tun_predictor p = {0};
 
-    fit_part(benches, count, CONV, TERMS, &p);
-    fit_part(benches, count, FC, 4, &p);
-    if (!p.has_conv && !p.has_fc) {
+    for (size_t i = 0; i < TUN_LAYERS; i++) {
+        fit_part(benches, count, (enum tun_layer)i, false, least[i], &p);
+        if (p.fits[i].has) {
+            fit_part(benches, count, (enum tun_layer)i, true, WIDE_TERMS, &p);
+        }
+    }
+    if (!p.fits[TUN_CONV].has && !p.fits[TUN_FC].has) {
         return -EINVAL;
     }
-    fit_part(benches, count, MULTI, 3, &p);
     *ret = p;
     return 0;
 }
 
-double tun_predict_ns(const struct tun_predictor *f, double n, double k, double m, size_t width)
+double tun_predict_ns(const struct tun_predictor *p, const struct tun_bench *of)
 {
-    double row[TERMS], single, multi;
+    const struct tun_fit *f = &p->fits[layer_of(of)];
+    const struct tun_fit *wide = f->has_wide ? f : &p->fits[TUN_CONV];
+    double row[WIDE_TERMS], single, share;
 
-    if (!tun_positive(n) || !tun_positive(k) || !tun_positive(m) || width == 0 ||
-        !(is_fc(n) ? f->has_fc : f->has_conv) || (width > 1 && !f->has_alpha)) {
+    if (!usable(of) || !f->has || (of->width > 1 && !wide->has_wide)) {
         return -1;
     }
-    terms_of(n, k, m, row);
-    single = base_max(1.0, dot(row, is_fc(n) ? f->fc : f->conv, TERMS));
-    if (width == 1) {
+    single = single_ns(f, of);
+    if (of->width == 1) {
         return single;
     }
-    multi_terms_of(n, width, row);
-    multi = single / (double)width + dot(row, f->alpha, 3);
-    return base_max(1.0, base_max(multi, single / (double)width / SUPERLINEAR));
+    share = single / (double)of->width;
+    wide_terms_of(of, single, row);
+    return base_max(1.0, base_max(share + dot(row, wide->a, WIDE_TERMS), share / SUPERLINEAR));
 }
 
 size_t tun_predict_costs(struct tun_problem *p, size_t ep, const struct tun_predictor *f)
@@ -222,13 +224,21 @@ size_t tun_predict_costs(struct tun_problem *p, size_t ep, const struct tun_pred
         for (size_t u = 0; u < p->unit_count; u++) {
             struct tun_cell *cell = tun_cell_at(&p->costs, ep, w, u);
             const struct tun_unit *unit = &p->units[u];
-            double ns = tun_predict_ns(f, unit->gemm_n, unit->gemm_k, unit->gemm_m, w);
-            double error = is_fc(unit->gemm_n) ? f->error_fc : f->error_conv;
+            const struct tun_bench of = {.n = unit->gemm_n,
+                                         .k = unit->gemm_k,
+                                         .m = unit->gemm_m,
+                                         .width = (uint16_t)w,
+                                         .depthwise = unit->depthwise};
+            const struct tun_fit *fit = &f->fits[layer_of(&of)];
+            double ns = tun_predict_ns(f, &of), error = fit->error;
 
             if (ns < 0 || (cell->source != TUN_UNKNOWN && cell->source != TUN_PREDICTED)) {
                 continue;
             }
-            error = w > 1 ? base_max(error, f->error_multi) : error;
+            if (w > 1) {
+                error =
+                    base_max(error, fit->has_wide ? fit->error_wide : f->fits[TUN_CONV].error_wide);
+            }
             *cell = (struct tun_cell){ns, base_max(error, SIGMA_LEAST), TUN_PREDICTED};
             set++;
         }

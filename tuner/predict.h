@@ -3,10 +3,14 @@
  * tuner/predict.h - Pipe-it's performance predictor, equations 5 to 8, fitted by least squares
  *
  * One core (eq. 5):  T = b1 N + b2 K + b3 M + b4 NK + b5 KM + b6 NM + b7 NMK + b8
- * H cores (eq. 8):   T_H = (T - a1)/H + a2 N/(ts H) + a3
- * N, K, M are the matrices of the convolution as a product (eq. 4). Fully connected layers (N = 1)
- * have a fit of their own (section V-D). Fits minimise the relative error (rows weighted by 1/T),
- * so that light layers count; the paper does not say which it minimises.
+ * H cores (eq. 8):   T_H = (T - a1)/H + a2 N/(ts H) + a3 + a4 T (1 - 1/H)
+ * N, K, M are the matrices of the convolution as a product (eq. 4). a4 is ours, the share of the
+ * work that more cores do not speed up: as printed, eq. 8 divides all of T by H. Fully connected
+ * layers (N = 1) have fits of their own (section V-D), and so have depthwise convolutions, which
+ * are M products of N x K by K x 1: for them T = b3 M + b5 KM + b6 NM + b7 NMK + b8, since no image
+ * matrix is common to their columns. The paper counts them as layers and does not say how it
+ * predicts them. Fits minimise the relative error (rows weighted by 1/T), so that light layers
+ * count; the paper does not say which it minimises.
  */
 #pragma once
 
@@ -14,25 +18,30 @@
 
 #define TUN_TILE 16.0 /* ts of eq. 6: rows of the image matrix an iteration takes */
 
-struct tun_bench { /* one micro-benchmark */
+struct tun_bench { /* one micro-benchmark, or what is to be predicted */
     double n, k, m;
     uint16_t width;
     double ns;
+    bool depthwise; /* k: terms of a sum; m: channels */
 };
-struct tun_predictor {     /* of one EP; plain data, may be saved */
-    double conv[8], fc[8]; /* b1..b8 */
-    double alpha[3];       /* a1..a3 */
-    bool has_conv, has_fc, has_alpha;
-    double error_conv, error_fc, error_multi; /* mean relative error on what it was fitted to */
+enum tun_layer { TUN_CONV, TUN_FC, TUN_DEPTHWISE, TUN_LAYERS };
+struct tun_fit { /* of one kind of layer */
+    bool has, has_wide;
+    double b[8], a[4];
+    double error, error_wide; /* mean relative error on what it was fitted to: one core, several */
+};
+struct tun_predictor { /* of one EP; plain data, may be saved */
+    struct tun_fit fits[TUN_LAYERS];
 };
 
 /** tun_predictor_fit() - @benches: [count], any order, of one EP; width 1 for eq. 5, wider ones
- * for eq. 8. What has too few rows stays unset. Return: 0, or -EINVAL when nothing could be fitted.
- */
+ * for eq. 8. What has too few rows stays unset; wide teams are then those of convolutions.
+ * Return: 0, or -EINVAL when nothing could be fitted. */
 int tun_predictor_fit(const struct tun_bench *benches, size_t count, struct tun_predictor *ret);
 
-/** tun_predict_ns() - @width >= 1. Return: ns, at least 1; < 0 when the fit does not cover it. */
-double tun_predict_ns(const struct tun_predictor *f, double n, double k, double m, size_t width);
+/** tun_predict_ns() - @of: its ns is not read. Return: ns, at least 1; < 0 when the fit does not
+ * cover it. */
+double tun_predict_ns(const struct tun_predictor *f, const struct tun_bench *of);
 
 /** tun_predict_costs() - fills the cells of @ep that are unknown or TUN_PREDICTED for the units
  * whose matrices are known. Return: cells it set. */

@@ -25,6 +25,7 @@ struct tun_unit {
     double in_bytes; /* bytes that cross the border in front of this unit; 0 for unit 0 */
     /* the matrices of the unit's heavy operator as Pipe-it has them (its eq. 4); 0: unknown */
     double gemm_n, gemm_k, gemm_m;
+    bool depthwise;      /* its columns, one a channel, have rows of their own */
     double weight_bytes; /* that a board holds for it, packed weights included; they add up */
     double arena_bytes;  /* of activations while it runs; a segment needs the largest */
 };

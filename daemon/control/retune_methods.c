@@ -121,6 +121,11 @@ void dmn_method_cancel_retune(struct dmn_call *c, struct dmn_model *m)
 
 /* ---- Profile ---- */
 
+static json_t *error_json(bool has, double error)
+{
+    return has ? json_real(error) : json_null();
+}
+
 static json_t *result_json(const struct dmn_control *control)
 {
     json_t *list = json_array();
@@ -128,14 +133,16 @@ static json_t *result_json(const struct dmn_control *control)
     for (size_t e = 0; e < control->machine->eps.count; e++) {
         const struct dmn_profiled *k =
             dmn_profiled(control->plans, control->machine->eps.eps[e].name);
-        const struct tun_predictor *p = &k->predictor;
+        const struct tun_fit *fits = k->predictor.fits;
 
         json_array_append_new(
-            list, json_pack("{s:s, s:I, s:o?, s:o?, s:o?}", "name",
-                            control->machine->eps.eps[e].name, "benches", (json_int_t)k->benches,
-                            "error_conv", p->has_conv ? json_real(p->error_conv) : NULL, "error_fc",
-                            p->has_fc ? json_real(p->error_fc) : NULL, "error_multi",
-                            p->has_alpha ? json_real(p->error_multi) : NULL));
+            list,
+            json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "name", control->machine->eps.eps[e].name,
+                      "benches", (json_int_t)k->benches, "error_conv",
+                      error_json(fits[TUN_CONV].has, fits[TUN_CONV].error), "error_depthwise",
+                      error_json(fits[TUN_DEPTHWISE].has, fits[TUN_DEPTHWISE].error), "error_fc",
+                      error_json(fits[TUN_FC].has, fits[TUN_FC].error), "error_multi",
+                      error_json(fits[TUN_CONV].has_wide, fits[TUN_CONV].error_wide)));
     }
     return list;
 }

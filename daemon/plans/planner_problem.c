@@ -53,12 +53,17 @@ static void describe_units(const struct mdl_model *model, struct tun_problem *p)
 {
     for (size_t u = 0; u < model->unit_count; u++) {
         const struct mdl_unit *unit = &model->units[u];
+        struct tun_bench gemm = {0};
 
+        dmn_unit_gemm(model, u, &gemm);
         p->units[u] = (struct tun_unit){
             .weight = base_max(unit->weight, 1.0),
             .in_bytes = u ? (double)model->units[u - 1].live_bytes : 0,
+            .gemm_n = gemm.n,
+            .gemm_k = gemm.k,
+            .gemm_m = gemm.m,
+            .depthwise = gemm.depthwise,
         };
-        dmn_unit_gemm(model, u, &p->units[u].gemm_n, &p->units[u].gemm_k, &p->units[u].gemm_m);
     }
 }
 

@@ -129,11 +129,12 @@ static void finish(struct dmn_profile_run *r)
     for (size_t e = 0; e < plans->machine->eps.count; e++) {
         const struct dmn_profiled *of = dmn_profiled(plans, plans->machine->eps.eps[e].name);
 
-        dmn_log(LOG_NOTICE,
-                "profiled %s: %zu benchmarks, mean error of the fits %.1f %% (convolutions), "
-                "%.1f %% (fully connected)",
-                plans->machine->eps.eps[e].name, of->benches, 100 * of->predictor.error_conv,
-                100 * of->predictor.error_fc);
+        dmn_log(
+            LOG_NOTICE,
+            "profiled %s: %zu benchmarks, mean error of the fits %.1f %% (convolutions), "
+            "%.1f %% (depthwise), %.1f %% (fully connected)",
+            plans->machine->eps.eps[e].name, of->benches, 100 * of->predictor.fits[TUN_CONV].error,
+            100 * of->predictor.fits[TUN_DEPTHWISE].error, 100 * of->predictor.fits[TUN_FC].error);
     }
     if (wait) {
         *wait = r->done;
@@ -312,7 +313,7 @@ static int lay_out(struct dmn_profile_run *r)
         return -ENOMEM;
     }
     for (size_t u = 0; u < m->unit_count; u++) {
-        dmn_unit_gemm(m, u, &r->gemms[u].n, &r->gemms[u].k, &r->gemms[u].m);
+        dmn_unit_gemm(m, u, &r->gemms[u]);
     }
     return 0;
 }

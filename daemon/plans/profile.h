@@ -2,9 +2,11 @@
 /**
  * daemon/plans/profile.h - micro-benchmarks on every kind of core, and predictors fitted to them
  *
- * As in Pipe-it, section V-B: a chain of convolutions and fully connected layers, with image widths
- * 7 to 112, kernels 1 to 11 and channels 3 to 1024, is compiled like any model. It runs on each EP
- * with 1, 2, 4, ... and all of its cores, in a pipeline of its own. The clock of each unit is one
+ * As in Pipe-it, section V-B: a chain of convolutions, depthwise ones too, and fully connected
+ * layers, with image widths 7 to 112, kernels 1 to 11 and channels 3 to 1024, is compiled like any
+ * model. (The paper's grid of 900 shapes has 2.0e12 multiply-accumulates, 1,300 times as many as
+ * the chain: bench/results/pipe-it.md compares them.) It runs on each EP with 1, 2, 4, ... and all
+ * of its cores, in a pipeline of its own. The clock of each unit is one
  * benchmark; tuner/predict.h is fitted to them. Clients' frames are served meanwhile and compete
  * for the cores.
  *
@@ -67,10 +69,10 @@ const struct dmn_profiled *dmn_profiled(const struct dmn_plans *plans, const cha
 size_t dmn_profile_predict(const struct dmn_plans *plans, struct tun_problem *p);
 
 /** dmn_unit_gemm() - the matrices of a unit's heavy operator, Pipe-it eq. 3 and 4: N rows (output
- * positions), K terms of each sum, M columns (output channels). Return: false if it is not such a
- * product (grouped convolution, product of two activations). */
-bool dmn_unit_gemm(const struct mdl_model *m, size_t unit, double *ret_n, double *ret_k,
-                   double *ret_m);
+ * positions), K terms of each sum, M columns (output channels), and whether it is depthwise.
+ * @ret: only these are set. Return: false if it is not such a product (convolution of groups of
+ * several channels, product of two activations). */
+bool dmn_unit_gemm(const struct mdl_model *m, size_t unit, struct tun_bench *ret);
 
 /* ---- between the parts: profile_net.c (the chain), profile.c (running it) and profile_state.c
  * (saving and using the result) ---- */

@@ -5,27 +5,33 @@
 #include "daemon/plans/profile.h"
 
 /* Each layer reads the previous one; 1.5 G multiply-accumulates in all. Kernel 0 is a fully
- * connected layer. Widths, kernels and channels are those of Pipe-it's table II, plus the few input
- * channels of a first layer and the many of a last one. */
+ * connected layer; without channels of its own it is a depthwise convolution. Widths, kernels and
+ * channels are those of Pipe-it's section V-B, plus the few input channels of a first layer and the
+ * many of a last one. */
 static const struct layer {
     unsigned kernel, out, stride;
 } layers[] = {
     /* width 112 */
     {3, 32, 1},
+    {3, 0, 1},
     {3, 32, 1},
     {1, 96, 1},
+    {3, 0, 1},
     {1, 32, 1},
     /* 56 */
     {3, 64, 2},
+    {3, 0, 1},
     {1, 256, 1},
     {1, 64, 1},
     {3, 64, 1},
     {5, 32, 1},
     {1, 128, 1},
+    {5, 0, 1},
     /* 28 */
     {3, 64, 2},
     {7, 32, 1},
     {1, 256, 1},
+    {3, 0, 1},
     {1, 128, 1},
     {3, 128, 1},
     {1, 32, 1},
@@ -33,17 +39,22 @@ static const struct layer {
     {1, 512, 1},
     /* 14 */
     {1, 128, 2},
+    {3, 0, 1},
     {3, 256, 1},
     {1, 64, 1},
     {5, 128, 1},
     {1, 512, 1},
+    {5, 0, 1},
     {3, 64, 1},
     {1, 1024, 1},
     {1, 256, 1},
     /* 7 */
-    {3, 256, 2},
+    {3, 0, 2},
+    {3, 256, 1},
     {1, 1024, 1},
+    {3, 0, 1},
     {1, 512, 1},
+    {5, 0, 1},
     {3, 128, 1},
     {1, 512, 1},
     {1, 64, 1},
@@ -68,10 +79,12 @@ static int write_text(FILE *f)
         const struct layer *l = &layers[i];
 
         if (l->kernel) {
-            fprintf(f,
-                    "%s\n{\"op\": \"conv\", \"out\": %u, \"kernel\": %u, \"stride\": %u, "
-                    "\"pad\": \"same\", \"act\": \"relu\"}",
-                    i ? "," : "", l->out, l->kernel, l->stride);
+            fprintf(f, "%s\n{\"op\": \"%s\", ", i ? "," : "", l->out ? "conv" : "dwconv");
+            if (l->out) {
+                fprintf(f, "\"out\": %u, ", l->out);
+            }
+            fprintf(f, "\"kernel\": %u, \"stride\": %u, \"pad\": \"same\", \"act\": \"relu\"}",
+                    l->kernel, l->stride);
         } else {
             fprintf(f, ",\n{\"op\": \"fc\", \"out\": %u}", l->out);
         }
@@ -110,8 +123,7 @@ int dmn_profile_write_net(const char *folder, char **ret_path)
     return 0;
 }
 
-bool dmn_unit_gemm(const struct mdl_model *m, size_t unit, double *ret_n, double *ret_k,
-                   double *ret_m)
+bool dmn_unit_gemm(const struct mdl_model *m, size_t unit, struct tun_bench *ret)
 {
     const struct mdl_op *op = &m->ops[m->units[unit].heavy_op];
     const struct mdl_tensor *out = op->out[0] != MDL_NONE ? &m->tensors[op->out[0]] : NULL;
@@ -122,7 +134,8 @@ bool dmn_unit_gemm(const struct mdl_model *m, size_t unit, double *ret_n, double
         m->storages[weights->storage].home != MDL_HOME_CONST) {
         return false;
     }
-    if (op->kind == MDL_OP_CONV && op->attr.conv.groups == 1) {
+    if (op->kind == MDL_OP_CONV &&
+        (op->attr.conv.groups == 1 || op->attr.conv.groups == out->dim[1])) {
         columns = (double)out->dim[1];
     } else if ((op->kind == MDL_OP_GEMM || op->kind == MDL_OP_MATMUL) && weights->rank == 2) {
         columns = (double)out->dim[out->rank - 1];
@@ -130,8 +143,9 @@ bool dmn_unit_gemm(const struct mdl_model *m, size_t unit, double *ret_n, double
         return false;
     }
     elements = (double)mdl_elements(out);
-    *ret_m = columns;
-    *ret_n = elements / columns;
-    *ret_k = op->macs / elements; /* every output is a sum of K terms */
+    ret->m = columns;
+    ret->n = elements / columns;
+    ret->k = op->macs / elements; /* every output is a sum of K terms */
+    ret->depthwise = op->kind == MDL_OP_CONV && op->attr.conv.groups > 1;
     return true;
 }

@@ -12,6 +12,9 @@ static bool state_path(const struct dmn_plans *plans, char ret[DMN_STATE_PATH_MA
     return dmn_state_file_path(DMN_STATE_PROFILE, plans->models->state_dir, "", "", ret);
 }
 
+static const char *const LAYERS[TUN_LAYERS] = {
+    [TUN_CONV] = "conv", [TUN_FC] = "fc", [TUN_DEPTHWISE] = "depthwise"};
+
 /* Return: NULL: there are none. */
 static json_t *numbers(bool has, const double *v, size_t count)
 {
@@ -27,17 +30,25 @@ static json_t *kind_json(const struct dmn_plans *plans, size_t e)
 {
     const struct pl_ep *ep = &plans->machine->eps.eps[e];
     const struct dmn_profiled *of = dmn_profiled(plans, ep->name);
-    const struct tun_predictor *p = &of->predictor;
     char cpus[512];
+    json_t *kind;
 
     gov_cpulist_format(ep->cpus, ep->cpu_count, cpus, sizeof(cpus));
-    return json_pack("{s:s, s:s, s:b, s:I, s:f, s:f, s:f, s:o*, s:o*, s:o*}", "name", ep->name,
-                     "cpus", cpus, "known", of->known, "benches", (json_int_t)of->benches,
-                     "error_conv", p->error_conv, "error_fc", p->error_fc, "error_multi",
-                     p->error_multi, "conv",
-                     numbers(p->has_conv, p->conv, base_array_count(p->conv)), "fc",
-                     numbers(p->has_fc, p->fc, base_array_count(p->fc)), "alpha",
-                     numbers(p->has_alpha, p->alpha, base_array_count(p->alpha)));
+    kind = json_pack("{s:s, s:s, s:b, s:I}", "name", ep->name, "cpus", cpus, "known", of->known,
+                     "benches", (json_int_t)of->benches);
+    for (size_t i = 0; i < TUN_LAYERS; i++) {
+        const struct tun_fit *f = &of->predictor.fits[i];
+
+        if (f->has) {
+            json_object_set_new(kind, LAYERS[i],
+                                json_pack("{s:o*, s:f, s:o*, s:f}", "one",
+                                          numbers(true, f->b, base_array_count(f->b)), "error",
+                                          f->error, "wide",
+                                          numbers(f->has_wide, f->a, base_array_count(f->a)),
+                                          "error_wide", f->error_wide));
+        }
+    }
+    return kind;
 }
 
 void dmn_profile_save(const struct dmn_plans *plans, struct dmn_state_kept kept)
@@ -74,9 +85,9 @@ static bool read_numbers(const json_t *list, double *ret, size_t count)
     return true;
 }
 
-static double read_error(const json_t *kind, const char *key)
+static double read_error(const json_t *fit, const char *key)
 {
-    double v = json_number_value(json_object_get(kind, key));
+    double v = json_number_value(json_object_get(fit, key));
 
     return v >= 0 && v < 1e6 ? v : 0;
 }
@@ -95,13 +106,16 @@ static void read_kind(struct dmn_plans *plans, size_t e, const json_t *kind)
         strcmp(saved, cpus) != 0 || !json_is_true(json_object_get(kind, "known"))) {
         return;
     }
-    p.has_conv = read_numbers(json_object_get(kind, "conv"), p.conv, base_array_count(p.conv));
-    p.has_fc = read_numbers(json_object_get(kind, "fc"), p.fc, base_array_count(p.fc));
-    p.has_alpha = read_numbers(json_object_get(kind, "alpha"), p.alpha, base_array_count(p.alpha));
-    p.error_conv = read_error(kind, "error_conv");
-    p.error_fc = read_error(kind, "error_fc");
-    p.error_multi = read_error(kind, "error_multi");
-    if (p.has_conv || p.has_fc) {
+    for (size_t i = 0; i < TUN_LAYERS; i++) {
+        const json_t *fit = json_object_get(kind, LAYERS[i]);
+        struct tun_fit *f = &p.fits[i];
+
+        f->has = read_numbers(json_object_get(fit, "one"), f->b, base_array_count(f->b));
+        f->has_wide = read_numbers(json_object_get(fit, "wide"), f->a, base_array_count(f->a));
+        f->error = read_error(fit, "error");
+        f->error_wide = read_error(fit, "error_wide");
+    }
+    if (p.fits[TUN_CONV].has || p.fits[TUN_FC].has) {
         dmn_profile_keep(plans, name, benches > 0 ? (size_t)benches : 0, &p);
     }
 }

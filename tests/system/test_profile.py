@@ -10,7 +10,7 @@ from daemon import DIGITS, HEARTBEAT, Daemon, VarlinkError, check, equal, main
 
 EPS = {"eps": [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "0-1" if (os.cpu_count() or 1) > 1 else "0"}]}
 WIDTHS = {"left": 1, "right": min(os.cpu_count() or 1, 2)}
-BENCHES = 41  # layers of the chain
+BENCHES = 51  # layers of the chain
 
 
 def kept(d):
@@ -33,14 +33,14 @@ def fits_are_made_and_kept():
         equal([(k["name"], k["benches"]) for k in kinds], [(n, BENCHES * w) for n, w in WIDTHS.items()])
         for k in kinds:
             check(0 <= k["error_conv"] < 1, k)  # loose: a busy machine disturbs two frames easily
-            check(k["error_fc"] >= 0, k)
+            check(k["error_fc"] >= 0 and k["error_depthwise"] >= 0, k)
             equal(k["error_multi"] is None, WIDTHS[k["name"]] == 1, k)
         state = kept(d)
         equal([(k["name"], k["cpus"], k["known"]) for k in state["kinds"]],
               [(e["name"], e["cpus"], True) for e in EPS["eps"]])
         for k in state["kinds"]:
-            equal((len(k["conv"]), len(k["fc"])), (8, 8))
-            equal(len(k.get("alpha", [])), 0 if WIDTHS[k["name"]] == 1 else 3)
+            for layer in ("conv", "fc", "depthwise"):
+                equal((len(k[layer]["one"]), len(k[layer].get("wide", []))), (8, 0 if WIDTHS[k["name"]] == 1 else 4))
         equal([n for n in os.listdir(d.state_dir) if n.startswith("calibration-")], [], "the chain was left behind")
         equal(d.status()["state"], "serving")
 
@@ -114,8 +114,7 @@ def the_next_start_uses_it():
         state = kept(d)
         d.stop()
         for k in state["kinds"]:  # figures that no measurement gives: 3 s for every unit
-            k["conv"] = k["fc"] = [0, 0, 0, 0, 0, 0, 0, 3e9]
-            k.pop("alpha", None)
+            k["conv"] = k["fc"] = k["depthwise"] = {"one": [0, 0, 0, 0, 0, 0, 0, 3e9], "error": 0, "error_wide": 0}
         kept_files.write(os.path.join(d.state_dir, "calibration.json"), state)
         with Daemon(config=EPS, state_dir=d.state_dir) as again:
             costs = again.call("Costs")["problem"]["costs"]
@@ -131,8 +130,9 @@ def hostile_files_count_as_none():
         d.stop()
         text = json.dumps(good)
         others = [dict(good, version=9), dict(good, piped="0"), dict(good, kinds=good["kinds"][:1]), dict(good, kinds=7),
-                  dict(good, kinds=[7, None]), dict(good, kinds=[dict(k, conv=[1] * 7, fc="x") for k in good["kinds"]]),
-                  dict(good, kinds=[dict(k, conv=[1e300] * 8, fc=[None] * 8) for k in good["kinds"]]),
+                  dict(good, kinds=[7, None]), dict(good, kinds=[dict(k, conv={"one": [1] * 7}, fc="x") for k in good["kinds"]]),
+                  dict(good, kinds=[dict(k, conv=[1] * 8, fc={"one": {}}) for k in good["kinds"]]),
+                  dict(good, kinds=[dict(k, conv={"one": [1e300] * 8}, fc={"one": [None] * 8}) for k in good["kinds"]]),
                   dict(good, kinds=[dict(k, cpus="7") for k in good["kinds"]])]
         for bad in [b"", b"\0" * 99, text[:-9].encode(), b"[]", b"[" * 100000] + others:
             kept_files.write(path, bad)

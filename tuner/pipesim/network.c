@@ -118,6 +118,17 @@ static double layer_weight(const struct mdl_model *m, const struct mdl_op *op)
     return is_fc(op) ? op->macs : is_pool(op) ? (double)mdl_elements(x) : 0;
 }
 
+static enum psim_layer layer_of(const struct mdl_model *m, const struct mdl_op *op)
+{
+    if (is_conv(op)) {
+        size_t channels = m->tensors[op->in[0]].dim[1];
+
+        return op->attr.conv.groups > 1 && op->attr.conv.groups == channels ? PSIM_DEPTHWISE
+                                                                            : PSIM_CONV;
+    }
+    return is_fc(op) ? PSIM_FC : PSIM_OTHER;
+}
+
 /* The matrices of the heavy operator; left 0 where it has none. */
 static void set_gemm(const struct mdl_model *m, const struct mdl_op *op, struct tun_unit *u)
 {
@@ -137,22 +148,12 @@ static void set_gemm(const struct mdl_model *m, const struct mdl_op *op, struct 
         tun_gemm_of_conv(rows, image->dim[2 + inner], taps, w->kernel[inner],
                          x->dim[1] / op->attr.conv.groups, y->dim[1], &u->gemm_n, &u->gemm_k,
                          &u->gemm_m);
+        u->depthwise = layer_of(m, op) == PSIM_DEPTHWISE;
     } else if (is_fc(op)) {
         u->gemm_m = y->rank > 0 ? (double)y->dim[y->rank - 1] : 1;
         u->gemm_n = (double)mdl_elements(y) / fmax(u->gemm_m, 1);
         u->gemm_k = op->macs / fmax(u->gemm_n * u->gemm_m, 1);
     }
-}
-
-static enum psim_layer layer_of(const struct mdl_model *m, const struct mdl_op *op)
-{
-    if (is_conv(op)) {
-        size_t channels = m->tensors[op->in[0]].dim[1];
-
-        return op->attr.conv.groups > 1 && op->attr.conv.groups == channels ? PSIM_DEPTHWISE
-                                                                            : PSIM_CONV;
-    }
-    return is_fc(op) ? PSIM_FC : PSIM_OTHER;
 }
 
 /* @heavy: the operator that the unit is named after. */

@@ -7,23 +7,38 @@
 /* ns, of the order of a core with 2 multiply-accumulates per ns */
 static const double CONV[8] = {30, 5, 8, 0.2, 0.05, 0.9, 0.5, 4000};
 static const double FC[8] = {0, 3, 2, 0, 0.4, 0, 0, 9000};
-static const double ALPHA[3] = {2500, 40, 6000};
+static const double DEPTHWISE[8] = {0, 0, 7, 0, 0.3, 1.1, 0.6, 3000};
+static const double ALPHA[4] = {2500, 40, 6000, 0.04};
 
 #define BENCH_MAX 4000
 static struct tun_bench benches[BENCH_MAX];
 
-static double truth(double n, double k, double m, size_t width)
+static double of(const double *fit, double n, double k, double m, size_t width)
 {
     const double terms[8] = {n, k, m, n * k, k * m, n * m, n * m * k, 1};
     double t = 0, h = (double)width;
 
     for (int i = 0; i < 8; i++) {
-        t += (n == 1 ? FC : CONV)[i] * terms[i];
+        t += fit[i] * terms[i];
     }
-    return width == 1 ? t : (t - ALPHA[0]) / h + ALPHA[1] * n / (TUN_TILE * h) + ALPHA[2];
+    return width == 1 ? t
+                      : (t - ALPHA[0]) / h + ALPHA[1] * n / (TUN_TILE * h) + ALPHA[2] +
+                            ALPHA[3] * t * (1 - 1 / h);
 }
 
-/* The paper's grid (section V-B) and products with N = 1. */
+static double truth(double n, double k, double m, size_t width)
+{
+    return of(n == 1 ? FC : CONV, n, k, m, width);
+}
+
+static double predict(const struct tun_predictor *p, double n, double k, double m, size_t width)
+{
+    const struct tun_bench b = {n, k, m, (uint16_t)width, 0, false};
+
+    return tun_predict_ns(p, &b);
+}
+
+/* The paper's grid (section V-B), products with N = 1, and depthwise layers. */
 static size_t make(double noise, size_t widths)
 {
     static const double images[] = {7, 14, 28, 56, 112}, filters[] = {1, 3, 5, 7, 11};
@@ -37,14 +52,23 @@ static size_t make(double noise, size_t widths)
 
         for (size_t w = 1; w <= widths; w++) {
             benches[count++] = (struct tun_bench){
-                n, k, m, (uint16_t)w, truth(n, k, m, w) * (1 + noise * (double)t_float())};
+                n, k, m, (uint16_t)w, truth(n, k, m, w) * (1 + noise * (double)t_float()), false};
+        }
+    }
+    for (size_t i = 0; i < 5 * 2 * 6; i++) {
+        double n = images[i % 5] * images[i % 5], k = i / 5 % 2 ? 25 : 9, m = channels[i / 10];
+
+        for (size_t w = 1; w <= widths; w++) {
+            double ns = of(DEPTHWISE, n, k, m, w) * (1 + noise * (double)t_float());
+
+            benches[count++] = (struct tun_bench){n, k, m, (uint16_t)w, ns, true};
         }
     }
     for (size_t i = 0; i < 40; i++) {
         double k = 256.0 * (double)(i % 20 + 1), m = i < 20 ? 1000 : 4096;
 
-        benches[count++] =
-            (struct tun_bench){1, k, m, 1, truth(1, k, m, 1) * (1 + noise * (double)t_float())};
+        benches[count++] = (struct tun_bench){
+            1, k, m, 1, truth(1, k, m, 1) * (1 + noise * (double)t_float()), false};
     }
     return count;
 }
@@ -54,18 +78,21 @@ TEST(known_coefficients_come_back)
     struct tun_predictor p;
 
     T_EQ(tun_predictor_fit(benches, make(0, 4), &p), 0);
-    T_TRUE(p.has_conv && p.has_fc && p.has_alpha);
+    T_TRUE(p.fits[TUN_CONV].has_wide && p.fits[TUN_DEPTHWISE].has_wide && p.fits[TUN_FC].has);
     for (int i = 0; i < 8; i++) {
-        T_NEAR(p.conv[i], CONV[i], 0.02 * CONV[i]);
-        T_NEAR(p.fc[i], FC[i], 0.02 * FC[i]);
+        T_NEAR(p.fits[TUN_CONV].b[i], CONV[i], 0.02 * CONV[i]);
+        T_NEAR(p.fits[TUN_FC].b[i], FC[i], 0.02 * FC[i]);
+        T_NEAR(p.fits[TUN_DEPTHWISE].b[i], DEPTHWISE[i], 0.02 * DEPTHWISE[i]);
     }
-    for (int i = 0; i < 3; i++) {
-        T_NEAR(p.alpha[i], ALPHA[i], 0.05 * ALPHA[i]);
+    for (int i = 0; i < 4; i++) {
+        T_NEAR(p.fits[TUN_CONV].a[i], ALPHA[i], 0.05 * ALPHA[i]);
     }
-    T_TRUE(p.error_conv < 1e-4 && p.error_fc < 1e-4 && p.error_multi < 1e-4);
-    T_NEAR(tun_predict_ns(&p, 1000, 700, 77, 1), truth(1000, 700, 77, 1), 500);
-    T_NEAR(tun_predict_ns(&p, 1000, 700, 77, 8), truth(1000, 700, 77, 8), 500);
-    T_NEAR(tun_predict_ns(&p, 1, 5000, 100, 1), truth(1, 5000, 100, 1), 500);
+    for (int i = 0; i < TUN_LAYERS; i++) {
+        T_TRUE(p.fits[i].error < 1e-4 && p.fits[i].error_wide < 1e-4);
+    }
+    T_NEAR(predict(&p, 1000, 700, 77, 1), truth(1000, 700, 77, 1), 500);
+    T_NEAR(predict(&p, 1000, 700, 77, 8), truth(1000, 700, 77, 8), 500);
+    T_NEAR(predict(&p, 1, 5000, 100, 1), truth(1, 5000, 100, 1), 500);
 }
 
 TEST(noisy_rows)
@@ -75,17 +102,37 @@ TEST(noisy_rows)
     size_t count;
 
     T_EQ(tun_predictor_fit(benches, make(0.2, 4), &p), 0);
-    T_TRUE(p.error_conv > 0.02 && p.error_conv < 0.12);
-    T_TRUE(p.error_fc < 0.12 && p.error_multi < 0.12);
+    T_TRUE(p.fits[TUN_CONV].error > 0.02 && p.fits[TUN_CONV].error < 0.12);
+    T_TRUE(p.fits[TUN_FC].error < 0.12 && p.fits[TUN_CONV].error_wide < 0.12);
     count = make(0, 4);
     for (size_t i = 0; i < count; i++) {
         const struct tun_bench *b = &benches[i];
-        double ns = tun_predict_ns(&p, b->n, b->k, b->m, b->width);
+        double ns = tun_predict_ns(&p, b);
 
         T_TRUE(ns >= 1);
         error += fabs(ns / b->ns - 1) / (double)count;
     }
     T_TRUE(error < 0.05); /* of the truth, less than of the noisy rows */
+}
+
+/* The same matrices take as long as that kind of layer does, and as the others without its rows. */
+TEST(depthwise_layers_have_a_fit_of_their_own)
+{
+    const struct tun_bench narrow = {3136, 9, 64, 1, 0, true}, wide = {3136, 9, 64, 2, 0, true};
+    struct tun_predictor p;
+    size_t count = make(0, 2), kept = 0;
+
+    T_EQ(tun_predictor_fit(benches, count, &p), 0);
+    T_NEAR(tun_predict_ns(&p, &narrow), of(DEPTHWISE, 3136, 9, 64, 1), 500);
+    T_NEAR(tun_predict_ns(&p, &wide), of(DEPTHWISE, 3136, 9, 64, 2), 500);
+    T_NEAR(predict(&p, 3136, 9, 64, 1), of(CONV, 3136, 9, 64, 1), 500);
+    for (size_t i = 0; i < count; i++) {
+        benches[kept] = benches[i];
+        kept += !benches[i].depthwise;
+    }
+    T_EQ(tun_predictor_fit(benches, kept, &p), 0);
+    T_TRUE(!p.fits[TUN_DEPTHWISE].has && tun_predict_ns(&p, &narrow) < 0);
+    T_NEAR(predict(&p, 3136, 9, 64, 2), of(CONV, 3136, 9, 64, 2), 500);
 }
 
 /* One configuration over and over, one dimension constant, fewer rows than terms: no explosion. */
@@ -95,13 +142,13 @@ TEST(degenerate_rows)
     size_t count = 0;
 
     for (size_t i = 0; i < 20; i++) {
-        benches[count++] = (struct tun_bench){196, 576, 64, 1, 1e6 + (double)i};
+        benches[count++] = (struct tun_bench){196, 576, 64, 1, 1e6 + (double)i, false};
     }
     T_EQ(tun_predictor_fit(benches, count, &p), 0);
-    T_NEAR(tun_predict_ns(&p, 196, 576, 64, 1), 1e6, 100);
-    T_TRUE(tun_predict_ns(&p, 392, 576, 64, 1) > 1e6 && tun_predict_ns(&p, 392, 576, 64, 1) < 2e6);
-    T_TRUE(tun_predict_ns(&p, 196, 576, 64, 2) < 0); /* no rows of two cores */
-    T_TRUE(tun_predict_ns(&p, 1, 576, 64, 1) < 0);   /* none with N = 1 */
+    T_NEAR(predict(&p, 196, 576, 64, 1), 1e6, 100);
+    T_TRUE(predict(&p, 392, 576, 64, 1) > 1e6 && predict(&p, 392, 576, 64, 1) < 2e6);
+    T_TRUE(predict(&p, 196, 576, 64, 2) < 0); /* no rows of two cores */
+    T_TRUE(predict(&p, 1, 576, 64, 1) < 0);   /* none with N = 1 */
 
     T_EQ(tun_predictor_fit(benches, 7, &p), -EINVAL);
     T_EQ(tun_predictor_fit(benches, 0, &p), -EINVAL);
@@ -117,10 +164,10 @@ TEST(nonsense_rows_are_left_out)
     size_t count = make(0, 2);
 
     T_EQ(tun_predictor_fit(benches, count, &clean), 0);
-    benches[count++] = (struct tun_bench){100, 100, 100, 1, INFINITY};
-    benches[count++] = (struct tun_bench){100, 100, 0, 1, 5};
-    benches[count++] = (struct tun_bench){100, NAN, 100, 1, 5};
-    benches[count++] = (struct tun_bench){100, 100, 100, 0, 5};
+    benches[count++] = (struct tun_bench){100, 100, 100, 1, INFINITY, false};
+    benches[count++] = (struct tun_bench){100, 100, 0, 1, 5, false};
+    benches[count++] = (struct tun_bench){100, NAN, 100, 1, 5, false};
+    benches[count++] = (struct tun_bench){100, 100, 100, 0, 5, false};
     T_EQ(tun_predictor_fit(benches, count, &mixed), 0);
     T_EQ(memcmp(&clean, &mixed, sizeof(clean)), 0);
 }
@@ -128,16 +175,16 @@ TEST(nonsense_rows_are_left_out)
 /* A line that passes 0 within reach: predictions stay positive, wide ones too. */
 TEST(predictions_are_positive)
 {
-    struct tun_predictor p = {.has_conv = true, .has_alpha = true};
+    struct tun_predictor p = {.fits = {[TUN_CONV] = {.has = true, .has_wide = true}}};
 
-    p.conv[6] = 1;
-    p.conv[7] = -5000;
-    p.alpha[0] = 1e6;
-    T_NEAR(tun_predict_ns(&p, 2, 2, 2, 1), 1, 0);
-    T_NEAR(tun_predict_ns(&p, 100, 100, 10, 1), 95000, 1e-6);
-    T_NEAR(tun_predict_ns(&p, 100, 100, 10, 2), 95000.0 / 4, 1e-6);
-    T_TRUE(tun_predict_ns(&p, 100, 100, 10, 0) < 0);
-    T_TRUE(tun_predict_ns(&p, -1, 100, 10, 1) < 0);
+    p.fits[TUN_CONV].b[6] = 1;
+    p.fits[TUN_CONV].b[7] = -5000;
+    p.fits[TUN_CONV].a[0] = 1e6;
+    T_NEAR(predict(&p, 2, 2, 2, 1), 1, 0);
+    T_NEAR(predict(&p, 100, 100, 10, 1), 95000, 1e-6);
+    T_NEAR(predict(&p, 100, 100, 10, 2), 95000.0 / 4, 1e-6);
+    T_TRUE(predict(&p, 100, 100, 10, 0) < 0);
+    T_TRUE(predict(&p, -1, 100, 10, 1) < 0);
 }
 
 TEST(costs_are_filled_where_nothing_better_is)
@@ -147,7 +194,7 @@ TEST(costs_are_filled_where_nothing_better_is)
     struct tun_predictor p;
 
     T_EQ(tun_predictor_fit(benches, make(0, 2), &p), 0);
-    T_EQ(tun_problem_init(&problem, 4, &ep, 1), 0);
+    T_EQ(tun_problem_init(&problem, 5, &ep, 1), 0);
     for (size_t u = 0; u < 3; u++) {
         tun_gemm_of_conv(14, 14, 3, 3, 64, 128, &problem.units[u].gemm_n, &problem.units[u].gemm_k,
                          &problem.units[u].gemm_m);
@@ -157,7 +204,10 @@ TEST(costs_are_filled_where_nothing_better_is)
     T_NEAR(problem.units[0].gemm_m, 128, 0);
     *tun_cell_at(&problem.costs, 0, 1, 1) = (struct tun_cell){7, 0.1, TUN_MEASURED};
     *tun_cell_at(&problem.costs, 0, 1, 2) = (struct tun_cell){7, 0.1, TUN_PREDICTED};
-    T_EQ(tun_predict_costs(&problem, 0, &p), 5); /* unit 3 has no matrices, unit 1 a measurement */
+    problem.units[4] = problem.units[0];
+    problem.units[4].depthwise = true;
+    T_EQ(tun_predict_costs(&problem, 0, &p), 7); /* unit 3 has no matrices, unit 1 a measurement */
+    T_NEAR(tun_cell_at(&problem.costs, 0, 1, 4)->ns, of(DEPTHWISE, 196, 576, 128, 1), 1000);
     T_NEAR(tun_cell_at(&problem.costs, 0, 1, 1)->ns, 7, 0);
     T_NEAR(tun_cell_at(&problem.costs, 0, 1, 2)->ns, truth(196, 576, 128, 1), 1000);
     T_NEAR(tun_cell_at(&problem.costs, 0, 2, 0)->ns, truth(196, 576, 128, 2), 1000);
