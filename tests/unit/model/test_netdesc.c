@@ -293,7 +293,7 @@ TEST(the_networks_of_the_papers)
         {"mobilenet_v1", 28, 4.25e6},   {"squeezenet1_1", 26, 1.235e6}, {"googlenet", 58, 7.02e6},
         {"yolov3", 75, 62.0e6},         {"synthnet", 18, 13.16e6},      {"synth1", 7, 0.152e6},
         {"synth2", 15, 0.361e6},        {"synth3", 13, 0.451e6},        {"resnet101", 105, 44.65e6},
-        {"squeezenet1_0", 26, 1.248e6},
+        {"squeezenet1_0", 26, 1.248e6}, {"lenet", 4, 0.431e6},
     };
     const char *folder = getenv("PIPED_NETWORKS");
 
