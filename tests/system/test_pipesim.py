@@ -99,8 +99,15 @@ def test_mappings_there_and_back():
     plan = "0-3@cpux6|4-5@nx2:gpu|6-7@nx3:cpux2"
     mapping = json.loads(good(*subject, "--export", plan))
     equal(list(mapping), ["nx1_cpu012345", "nx2_gpu", "nx3_cpu01"])
-    again = good(*subject, "--import", write("mapping.json", mapping)).strip()
+    again = good(*subject, "--import", write("mapping.json", mapping)).split("\n")[0]
     equal(json.loads(good(*subject, "--export", again)), mapping)
+    names = sum(mapping.values(), [])
+    back = {"nx1_gpu": names[:1] + names[2:], "nx2_gpu": names[1:2]}
+    first, second = (good(*subject, "--import", write("back.json", m)).split("\n")[0:2] for m in (back, mapping))
+    check(first[0].startswith("no plan: ") and '"%s" comes back to a place that was left' % names[2] in first[0], first)
+    equal(second[0], again)
+    fps = [float(line.split(" frames/s; the most of a board: ")[0]) for line in (first[1], second[1])]
+    check(fps[0] > fps[1] > 0, "one GPU computes what three boards' slower places do:", first, second)
     bad(1, ["wrong.json", "nx9_gpu"], *subject, "--import", write("wrong.json", {"nx9_gpu": []}))
     bad(1, ["several teams"], *subject, "--export", "0-7@cpu*2")
     bad(2, ["one of"], *subject)

@@ -98,12 +98,6 @@ int tun_mapping_json(const struct tun_problem *p, const struct pl_plan *plan, tu
 
 /* ---- reading ---- */
 
-/* A key as a team; cores: which of the board's, one bit each. */
-struct place {
-    struct pl_group team;
-    uint32_t cores;
-};
-
 /* Is it an EP of the device? */
 static bool is_on(const struct tun_problem *p, size_t ep, const char *device, size_t length)
 {
@@ -117,12 +111,12 @@ static bool is_on(const struct tun_problem *p, size_t ep, const char *device, si
 }
 
 static bool read_gpu(const struct tun_problem *p, const char *device, size_t length,
-                     struct place *ret)
+                     struct tun_mapping_place *ret)
 {
     for (size_t k = 0; k < p->ep_count; k++) {
         if (is_gpu(&p->eps[k]) && is_on(p, k, device, length)) {
-            *ret =
-                (struct place){.team = {.ep = (uint16_t)k, .width = p->eps[k].cores, .count = 1}};
+            *ret = (struct tun_mapping_place){
+                .team = {.ep = (uint16_t)k, .width = p->eps[k].cores, .count = 1}};
             return true;
         }
     }
@@ -131,7 +125,7 @@ static bool read_gpu(const struct tun_problem *p, const char *device, size_t len
 
 /* The EP that has all of these cores. */
 static bool read_cores(const struct tun_problem *p, const char *device, size_t length,
-                       const char *digits, struct place *ret)
+                       const char *digits, struct tun_mapping_place *ret)
 {
     uint32_t cores = 0;
     uint16_t width = 0;
@@ -155,8 +149,8 @@ static bool read_cores(const struct tun_problem *p, const char *device, size_t l
             own |= UINT32_C(1) << c;
         }
         if (!is_gpu(&p->eps[k]) && is_on(p, k, device, length) && (cores & own) == cores) {
-            *ret = (struct place){.team = {.ep = (uint16_t)k, .width = width, .count = 1},
-                                  .cores = cores};
+            *ret = (struct tun_mapping_place){
+                .team = {.ep = (uint16_t)k, .width = width, .count = 1}, .cores = cores};
             return true;
         }
     }
@@ -177,7 +171,7 @@ static size_t read_batch(char *key)
 }
 
 static bool read_key(struct tun_reader *r, const char *text, const struct tun_problem *p,
-                     struct place *ret)
+                     struct tun_mapping_place *ret)
 {
     char key[KEY_MAX];
     size_t frames;
@@ -204,14 +198,6 @@ static bool read_key(struct tun_reader *r, const char *text, const struct tun_pr
     ret->team.more = (uint16_t)(frames - 1);
     return true;
 }
-
-struct mapping {
-    const struct tun_problem *p;
-    tun_unit_names names;
-    struct place places[PL_EP_MAX * DIGITS];
-    size_t place_count;
-    uint16_t *place_of; /* [unit_count], index or UNMAPPED */
-};
 
 /* Sets @ret[u] to @to for each unit that the list @layers names. @key: of the list. @ret:
  * UNMAPPED: no key has named it yet. */
@@ -261,15 +247,13 @@ static bool is_whole(struct tun_reader *r, tun_unit_names names, size_t unit_cou
     return true;
 }
 
-static void make_plan(struct tun_reader *r, const struct mapping *m, struct pl_plan *ret)
+static void make_plan(struct tun_reader *r, const struct tun_mapping *m, size_t unit_count,
+                      tun_unit_names names, struct pl_plan *ret)
 {
     bool used[base_array_count(m->places)] = {false};
     struct pl_plan plan = {0};
 
-    if (!is_whole(r, m->names, m->p->unit_count, m->place_of)) {
-        return;
-    }
-    for (size_t u = 0; u < m->p->unit_count; u++) {
+    for (size_t u = 0; u < unit_count; u++) {
         uint16_t place = m->place_of[u];
 
         if (u > 0 && place == m->place_of[u - 1]) {
@@ -278,7 +262,7 @@ static void make_plan(struct tun_reader *r, const struct mapping *m, struct pl_p
         }
         if (used[place] || plan.stage_count == PL_STAGE_MAX) {
             tun_wrong(r, "", "layer \"%.60s\" comes back to a place that was left; a plan cannot",
-                      m->names[u]);
+                      names[u]);
             return;
         }
         used[place] = true;
@@ -291,16 +275,17 @@ static void make_plan(struct tun_reader *r, const struct mapping *m, struct pl_p
 }
 
 /* Two keys on the same cores, or devices where there is one. */
-static void check_places(struct tun_reader *r, const json_t *root, const struct mapping *m)
+static void check_places(struct tun_reader *r, const json_t *root, const struct tun_problem *p,
+                         const struct tun_mapping *m)
 {
     const char *first = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)root)), *key;
     json_t *value;
 
     for (size_t a = 0; a < m->place_count; a++) {
         for (size_t b = 0; b < a; b++) {
-            const struct place *x = &m->places[a], *y = &m->places[b];
+            const struct tun_mapping_place *x = &m->places[a], *y = &m->places[b];
 
-            if (same_board(m->p, x->team.ep, y->team.ep) && (x->cores & y->cores)) {
+            if (same_board(p, x->team.ep, y->team.ep) && (x->cores & y->cores)) {
                 tun_wrong(r, "", "two keys name the same core");
             }
         }
@@ -309,7 +294,7 @@ static void check_places(struct tun_reader *r, const json_t *root, const struct 
     {
         size_t length = strcspn(first, "_");
 
-        if (m->p->boards.count <= 1 &&
+        if (p->boards.count <= 1 &&
             (strcspn(key, "_") != length || strncmp(key, first, length) != 0)) {
             tun_wrong(r, "",
                       "\"%.40s\" names another device than \"%.40s\", but this machine has no "
@@ -319,34 +304,47 @@ static void check_places(struct tun_reader *r, const json_t *root, const struct 
     }
 }
 
+void tun_mapping_places(struct tun_reader *r, const json_t *root, const struct tun_problem *p,
+                        tun_unit_names names, struct tun_mapping *ret)
+{
+    const size_t most = base_array_count(ret->places);
+    const char *key;
+    json_t *value;
+
+    ret->place_count = 0;
+    if (!json_is_object(root) || json_object_size(root) > most) {
+        tun_wrong(r, "", "is not an object with at most %zu keys", most);
+        return;
+    }
+    memset(ret->place_of, 0xff, p->unit_count * sizeof(*ret->place_of));
+    json_object_foreach((json_t *)(uintptr_t)root, key, value)
+    {
+        if (!r->error[0] && read_key(r, key, p, &ret->places[ret->place_count])) {
+            read_layers(r, key, value, (uint16_t)ret->place_count++, names, p->unit_count,
+                        ret->place_of);
+        }
+    }
+    if (!r->error[0]) {
+        check_places(r, root, p, ret);
+    }
+    if (!r->error[0]) {
+        is_whole(r, names, p->unit_count, ret->place_of);
+    }
+}
+
 void tun_mapping_read(struct tun_reader *r, const json_t *root, const struct tun_problem *p,
                       tun_unit_names names, struct pl_plan *ret)
 {
     base_autofree uint16_t *place_of = malloc(p->unit_count * sizeof(*place_of));
-    struct mapping m = {.p = p, .names = names, .place_of = place_of};
-    const char *key;
-    json_t *value;
+    struct tun_mapping m = {.place_of = place_of};
 
-    if (!json_is_object(root) || json_object_size(root) > base_array_count(m.places)) {
-        tun_wrong(r, "", "is not an object with at most %zu keys", base_array_count(m.places));
-        return;
-    }
     if (!place_of) {
         tun_wrong(r, "", "out of memory");
         return;
     }
-    memset(place_of, 0xff, p->unit_count * sizeof(*place_of));
-    json_object_foreach((json_t *)(uintptr_t)root, key, value)
-    {
-        if (!r->error[0] && read_key(r, key, p, &m.places[m.place_count])) {
-            read_layers(r, key, value, (uint16_t)m.place_count++, names, p->unit_count, place_of);
-        }
-    }
+    tun_mapping_places(r, root, p, names, &m);
     if (!r->error[0]) {
-        check_places(r, root, &m);
-    }
-    if (!r->error[0]) {
-        make_plan(r, &m, ret);
+        make_plan(r, &m, p->unit_count, names, ret);
     }
 }
 

@@ -18,7 +18,8 @@
  *  - Layers may come in any order and may be split finer than units: a name that is no unit's is
  *    passed over, but every unit must be named. A key may be empty.
  *
- * A mapping may leave a place and come back to it; a plan may not, and that is refused. Any thread.
+ * A mapping may leave a place and come back to it; a plan may not, and that is refused, except where
+ * only teams are asked for. Any thread.
  */
 #pragma once
 
@@ -31,6 +32,20 @@ typedef const char *const *tun_unit_names;
  * says what a mapping cannot; -ENOMEM. @plan: valid for @p. */
 int tun_mapping_json(const struct tun_problem *p, const struct pl_plan *plan, tun_unit_names names,
                      char ret_error[TUN_ERROR_MAX], json_t **ret);
+
+/* Who runs what, as a mapping says it: a plan, or not. */
+struct tun_mapping_place { /* a key */
+    struct pl_group team;
+    uint32_t cores; /* which of the board's, one bit each; 0: not by number */
+};
+struct tun_mapping {
+    size_t place_count;
+    struct tun_mapping_place places[PL_EP_MAX * 10u]; /* in the order of the keys */
+    uint16_t *place_of; /* [unit_count], index; the caller's, set before the call */
+};
+/** tun_mapping_places() - @ret: of use only without an error. */
+void tun_mapping_places(struct tun_reader *r, const json_t *root, const struct tun_problem *p,
+                        tun_unit_names names, struct tun_mapping *ret);
 
 /** tun_mapping_read() - the plan of a mapping; written only without an error. */
 void tun_mapping_read(struct tun_reader *r, const json_t *root, const struct tun_problem *p,

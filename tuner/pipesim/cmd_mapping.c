@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AutoDiCE's mapping.json of a plan, and the plan of a mapping.json. */
+/* AutoDiCE's mapping.json of a plan, and the plan of a mapping.json, or what it does without being
+ * one. */
 
 #include "base/base.h"
 #include "tuner/json/mapping_json.h"
-#include "tuner/pipesim/described.h"
+#include "tuner/pipesim/dse.h"
 #include "tuner/pipesim/subject.h"
 
 struct mapping {
@@ -44,23 +45,51 @@ static int export_plan(const struct mapping *m)
     return psim_print_json(json);
 }
 
+/* Prints what a mapping does. */
+static int evaluate(const struct mapping *m, const struct tun_mapping *from)
+{
+    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
+    struct pl_group teams[base_array_count(from->places)];
+    struct psim_mapped does;
+    int error;
+
+    for (size_t i = 0; i < from->place_count; i++) {
+        teams[i] = from->places[i].team;
+    }
+    error = psim_places(&m->on.truth, teams, from->place_count, &p);
+    if (error) {
+        return psim_fail("%s",
+                         error == -ENOMEM ? "out of memory" : "the mapping has too many keys");
+    }
+    psim_mapping(&p, from->place_of, &does);
+    shown_printf("%.2f frames/s; the most of a board: %.1f MB, %.3f J a frame\n",
+                 1e9 / does.bottleneck_ns, does.most_memory_bytes / 1e6, does.most_energy_nj / 1e9);
+    return PSIM_DONE;
+}
+
 static int import_mapping(const struct mapping *m)
 {
     char error[TUN_READER_ERROR_MAX] = "", text[PL_PLAN_TEXT_MAX];
+    base_autofree uint16_t *place_of = calloc(m->on.truth.unit_count, sizeof(*place_of));
+    struct tun_mapping mapping = {.place_of = place_of};
     struct tun_reader r = {.path = m->o->file, .error = error};
-    json_t *root = tun_read_file(&r);
+    json_auto_t *root = place_of ? tun_read_file(&r) : NULL;
     struct pl_plan plan;
 
     if (root) {
-        tun_mapping_read(&r, root, &m->on.truth, m->names, &plan);
-        json_decref(root);
+        tun_mapping_places(&r, root, &m->on.truth, m->names, &mapping);
     }
+    if (!root || error[0]) {
+        return psim_fail("%s", error[0] ? error : "out of memory");
+    }
+    tun_mapping_read(&r, root, &m->on.truth, m->names, &plan);
     if (error[0]) {
-        return psim_fail("%s", error);
+        shown_printf("no plan: %s\n", error);
+    } else {
+        tun_plan_text(&m->on.truth, &plan, text);
+        shown_printf("%s\n", text);
     }
-    tun_plan_text(&m->on.truth, &plan, text);
-    shown_printf("%s\n", text);
-    return PSIM_DONE;
+    return evaluate(m, &mapping);
 }
 
 int psim_cmd_mapping(int argc, char **argv)

@@ -64,37 +64,11 @@ static int find_fronts(struct psim_dse *d, const struct psim_network *net)
     return error ? error : find_best(d);
 }
 
-/* Every EP as one place: a core that is as fast, and takes as much, as all of its cores. */
-static int make_places(const struct tun_problem *p, struct tun_problem *ret)
-{
-    struct tun_ep eps[PL_EP_MAX];
-    int error;
-
-    for (size_t k = 0; k < p->ep_count; k++) {
-        eps[k] = p->eps[k];
-        eps[k].cores = 1;
-        eps[k].watts = p->eps[k].cores * tun_ep_watts(&p->eps[k]);
-    }
-    error = tun_problem_init(ret, p->unit_count, eps, p->ep_count);
-    if (error) {
-        return error;
-    }
-    memcpy(ret->units, p->units, p->unit_count * sizeof(*p->units));
-    ret->handoff_ns = p->handoff_ns;
-    ret->handoff_ns_per_byte = p->handoff_ns_per_byte;
-    ret->boards = p->boards;
-    for (size_t k = 0; k < p->ep_count; k++) {
-        for (size_t u = 0; u < p->unit_count; u++) {
-            *tun_cell_at(&ret->costs, k, 1, u) = *tun_cell_at(&p->costs, k, p->eps[k].cores, u);
-        }
-    }
-    return 0;
-}
-
 int psim_dse_init(const char *network, bool nodes, const char *platform,
                   char ret_error[PSIM_ERROR_MAX], struct psim_dse *ret)
 {
     struct psim_dse d = {.hours = 70, .evaluation_s = 12, .sigma = 0.1};
+    struct pl_group teams[PL_EP_MAX] = {0};
     base_cleanup(psim_case_deinit) struct psim_case on = PSIM_CASE_NULL;
     int error = psim_case_init(network, nodes ? PSIM_NODES : PSIM_UNITS, platform, ret_error, &on);
 
@@ -107,7 +81,10 @@ int psim_dse_init(const char *network, bool nodes, const char *platform,
         return -EINVAL;
     }
     on.truth.boards.comm = TUN_COMM_ADDED;
-    error = make_places(&on.truth, &d.truth);
+    for (size_t k = 0; k < on.truth.ep_count; k++) {
+        teams[k] = (struct pl_group){(uint16_t)k, on.truth.eps[k].cores, 1};
+    }
+    error = psim_places(&on.truth, teams, on.truth.ep_count, &d.truth);
     error = error ? error : find_fronts(&d, &on.network);
     if (error) {
         snprintf(ret_error, PSIM_ERROR_MAX, "%.100s on %.100s: %s", network, platform,

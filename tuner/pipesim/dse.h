@@ -38,6 +38,11 @@ struct psim_mapped {
     double bottleneck_ns, most_memory_bytes, most_energy_nj;
 };
 
+/** psim_places() - teams as places: EPs of one core that is as fast, and takes as much, as all of
+ * the team's. @teams: [@count]. Return: 0; -EINVAL, more than PL_EP_MAX; -ENOMEM. */
+int psim_places(const struct tun_problem *p, const struct pl_group *teams, size_t count,
+                struct tun_problem *ret);
+
 /** psim_mapping() - @places: [unit_count], the EP of each unit. @p: every cost known. Pure. */
 void psim_mapping(const struct tun_problem *p, const uint16_t *places, struct psim_mapped *ret);
 

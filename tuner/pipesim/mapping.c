@@ -4,6 +4,34 @@
 #include "tuner/eval_boards.h"
 #include "tuner/pipesim/dse.h"
 
+int psim_places(const struct tun_problem *p, const struct pl_group *teams, size_t count,
+                struct tun_problem *ret)
+{
+    struct tun_ep eps[PL_EP_MAX];
+    int error;
+
+    for (size_t k = 0; k < base_min(count, (size_t)PL_EP_MAX); k++) {
+        eps[k] = p->eps[teams[k].ep];
+        eps[k].cores = 1;
+        eps[k].watts = teams[k].width * tun_ep_watts(&p->eps[teams[k].ep]);
+    }
+    error = tun_problem_init(ret, p->unit_count, eps, count);
+    if (error) {
+        return error;
+    }
+    memcpy(ret->units, p->units, p->unit_count * sizeof(*p->units));
+    ret->handoff_ns = p->handoff_ns;
+    ret->handoff_ns_per_byte = p->handoff_ns_per_byte;
+    ret->boards = p->boards;
+    for (size_t k = 0; k < count; k++) {
+        for (size_t u = 0; u < p->unit_count; u++) {
+            *tun_cell_at(&ret->costs, k, 1, u) =
+                *tun_cell_at(&p->costs, teams[k].ep, teams[k].width, u);
+        }
+    }
+    return 0;
+}
+
 struct sums {
     double ep_ns[PL_EP_MAX];
     double link_ns[TUN_BOARD_MAX], memory[TUN_BOARD_MAX], energy[TUN_BOARD_MAX];

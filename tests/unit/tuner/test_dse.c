@@ -63,6 +63,34 @@ TEST(formulas_by_hand)
     tun_problem_deinit(&p);
 }
 
+/* Two teams of one EP are two places, each with its width's times and its cores' watts. */
+TEST(teams_are_places)
+{
+    static const struct tun_ep cpu = {"cpu", 4, 1, 1, 3, 0};
+    static const struct pl_group teams[PL_EP_MAX + 1] = {{.ep = 0, .width = 3, .count = 1},
+                                                         {.ep = 0, .width = 1, .count = 1}};
+    struct tun_problem p = t_problem(3, &cpu, 1), places;
+    struct psim_mapped m;
+
+    p.handoff_ns = 5;
+    for (size_t u = 0; u < 3; u++) {
+        for (size_t w = 1; w <= 4; w++) {
+            tun_cell_at(&p.costs, 0, w, u)->ns = 120.0 / (double)w;
+        }
+    }
+    T_EQ(psim_places(&p, teams, 2, &places), 0);
+    T_EQ(places.ep_count, 2);
+    psim_mapping(&places, (const uint16_t[3]){0, 1, 0}, &m); /* comes back: two runs of 45 */
+    T_NEAR(m.bottleneck_ns, 125, 1e-9);
+    T_NEAR(m.most_energy_nj, 90 * 9 + 125 * 3, 1e-9);
+    psim_mapping(&places, (const uint16_t[3]){0, 0, 0}, &m);
+    T_NEAR(m.bottleneck_ns, 125, 1e-9);
+    T_NEAR(m.most_energy_nj, 125 * 9, 1e-9);
+    tun_problem_deinit(&places);
+    T_EQ(psim_places(&p, teams, PL_EP_MAX + 1, &places), -EINVAL);
+    tun_problem_deinit(&p);
+}
+
 /* The plan that a mapping by SPE is. */
 static void make_plan(const struct tun_problem *p, const uint16_t *places, struct pl_plan *ret)
 {

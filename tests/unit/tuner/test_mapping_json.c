@@ -159,6 +159,33 @@ TEST(hostile_mappings)
     tun_problem_deinit(&p);
 }
 
+/* A mapping that comes back to a place is no plan, but says who runs what. */
+TEST(places_may_be_come_back_to)
+{
+    static const uint16_t of[UNITS] = {1, 0, 1, 1, 2, 1};
+    char error[TUN_READER_ERROR_MAX] = "";
+    struct tun_reader r = {.path = "mapping.json", .error = error};
+    json_t *root = json_loads("{\"nx1_cpu12\": [\"b\"], \"nx1_gpu\": [\"f\", \"a\", \"c\", \"d\"],"
+                              " \"nx2_cpu4567/2\": [\"e\"]}",
+                              0, NULL);
+    struct tun_problem p = problem();
+    uint16_t place_of[UNITS];
+    struct tun_mapping m = {.place_of = place_of};
+
+    tun_mapping_places(&r, root, &p, NAMES, &m);
+    T_STR(error, "");
+    T_EQ(m.place_count, 3);
+    T_EQ(memcmp(place_of, of, sizeof(of)), 0);
+    T_EQ(m.places[0].team.ep, 0);
+    T_EQ(m.places[0].team.width, 2);
+    T_EQ(m.places[0].cores, 6);
+    T_EQ(m.places[1].team.ep, 1);
+    T_EQ(m.places[2].team.ep, 3);
+    T_EQ(m.places[2].team.more, 1);
+    json_decref(root);
+    tun_problem_deinit(&p);
+}
+
 TEST(random_text_is_refused_or_a_plan)
 {
     static const char *const words[] = {"nx1_gpu", "nx2_cpu0", "nx1_cpu9",  "nx2_arm45",
