@@ -79,22 +79,28 @@ static size_t wins(const struct psim_dse *d, const struct psim_trace *a, const s
     return count;
 }
 
-static void tell_stages(struct checks *c, const struct psim_dse *d, const char *name,
-                        const struct psim_trace *staged, const struct psim_trace *spe)
+/* The paper's claim: after 40 hours the means of all three objectives are better. How long its
+ * stages are it does not say. */
+static void check_stages(struct checks *c, const struct psim_dse *d, const char *name, double hour,
+                         const struct psim_trace *staged, const struct psim_trace *spe)
 {
-    struct found a = found_at(d, staged, HOUR_STAGED), b = found_at(d, spe, HOUR_STAGED);
-    size_t won = wins(d, staged, spe, HOUR_STAGED);
+    struct found a = found_at(d, staged, hour), b = found_at(d, spe, hour);
 
-    check_claim(
-        c, won == SEEDS, CHECK_TOLD, name,
-        "better in all three after %.0f h for %zu of %u seeds (the paper: it is); "
-        "%.1f frames/s (%.1f to %.1f) against %.1f (%.1f to %.1f), hypervolume %.1f %% (%.1f "
-        "to %.1f) against %.1f %% (%.1f to %.1f); its last stage begins with %zu mappings, "
-        "and ends with %zu on its front",
-        HOUR_STAGED, won, SEEDS, a.fps.mean, a.fps.least, a.fps.most, b.fps.mean, b.fps.least,
-        b.fps.most, 100 * a.volume.mean, 100 * a.volume.least, 100 * a.volume.most,
-        100 * b.volume.mean, 100 * b.volume.least, 100 * b.volume.most, staged[0].begun_with,
-        staged[0].ended_with);
+    check_that(
+        c,
+        a.fps.mean > b.fps.mean && a.memory.mean <= b.memory.mean && a.energy.mean < b.energy.mean,
+        name,
+        "better in the means of all three after %.0f h, and in each for %zu of %u seeds: %.1f "
+        "frames/s (%.1f to %.1f) against %.1f (%.1f to %.1f), %.1f MB against %.1f, %.3f J (%.3f "
+        "to "
+        "%.3f) against %.3f (%.3f to %.3f), hypervolume %.1f %% (%.1f to %.1f) against %.1f %% "
+        "(%.1f "
+        "to %.1f)",
+        hour, wins(d, staged, spe, hour), SEEDS, a.fps.mean, a.fps.least, a.fps.most, b.fps.mean,
+        b.fps.least, b.fps.most, a.memory.mean, b.memory.mean, a.energy.mean, a.energy.least,
+        a.energy.most, b.energy.mean, b.energy.least, b.energy.most, 100 * a.volume.mean,
+        100 * a.volume.least, 100 * a.volume.most, 100 * b.volume.mean, 100 * b.volume.least,
+        100 * b.volume.most);
 }
 
 /* AutoDiCE: four devices against one. */
@@ -144,7 +150,7 @@ static int run_seeds(const struct psim_dse *d, enum psim_experiment e, uint64_t 
 void check_boards(struct checks *c)
 {
     struct psim_trace *t = calloc(4 * SEEDS, sizeof(*t));
-    struct psim_trace *ne = t, *spe = t + SEEDS, *equal = t + 2 * SEEDS, *late = t + 3 * SEEDS;
+    struct psim_trace *ne = t, *spe = t + SEEDS, *staged = t + 2 * SEEDS, *equal = t + 3 * SEEDS;
     char error[PSIM_ERROR_MAX] = "";
     struct psim_dse d;
 
@@ -156,17 +162,17 @@ void check_boards(struct checks *c)
     }
     check_devices(c, &d);
     if (run_seeds(&d, PSIM_1S_NE, c->seed, ne) || run_seeds(&d, PSIM_1S_SPE, c->seed, spe) ||
-        run_seeds(&d, PSIM_3S_2L_SPE, c->seed, equal)) {
+        run_seeds(&d, PSIM_3S_2L_SPE, c->seed, staged)) {
         check_that(c, false, "boards", "out of memory");
     } else {
         struct found end = found_at(&d, spe, d.hours);
 
-        d.early = 0.2;
         check_encoding_claim(c, &d, ne, spe);
-        tell_stages(c, &d, "hierarchical DSE fig. 4, 3s-2l-SPE of equal stages", equal, spe);
-        if (run_seeds(&d, PSIM_3S_2L_SPE, c->seed, late) == 0) {
-            tell_stages(c, &d, "hierarchical DSE fig. 4, 3s-2l-SPE with a last stage of 80 %", late,
-                        spe);
+        check_stages(c, &d, "hierarchical DSE fig. 4, 3s-2l-SPE", HOUR_STAGED, staged, spe);
+        d.early = 0;
+        if (run_seeds(&d, PSIM_3S_2L_SPE, c->seed, equal) == 0) {
+            check_stages(c, &d, "3s-2l-SPE of equal stages, once its last one is done", d.hours,
+                         equal, spe);
         }
         check_that(c, 100 * end.volume.mean > 80 && 100 * end.volume.mean < 102,
                    "1s-SPE against the exact front",

@@ -126,7 +126,8 @@ int psim_cmd_boards(int argc, char **argv)
                              .seed = 1,
                              .hours = 70,
                              .evaluation_s = 12,
-                             .sigma = 0.1};
+                             .sigma = 0.1,
+                             .early = PSIM_EARLY};
     int code = psim_options(argc, argv, &o);
 
     return code ? code : boards(&o);

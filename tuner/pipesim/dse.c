@@ -67,7 +67,7 @@ static int find_fronts(struct psim_dse *d, const struct psim_network *net)
 int psim_dse_init(const char *network, bool nodes, const char *platform,
                   char ret_error[PSIM_ERROR_MAX], struct psim_dse *ret)
 {
-    struct psim_dse d = {.hours = 70, .evaluation_s = 12, .sigma = 0.1};
+    struct psim_dse d = {.hours = 70, .evaluation_s = 12, .sigma = 0.1, .early = PSIM_EARLY};
     struct pl_group teams[PL_EP_MAX] = {0};
     base_cleanup(psim_case_deinit) struct psim_case on = PSIM_CASE_NULL;
     int error = psim_case_init(network, nodes ? PSIM_NODES : PSIM_UNITS, platform, ret_error, &on);
@@ -222,7 +222,7 @@ int psim_dse_run(const struct psim_dse *d, enum psim_experiment e, uint64_t seed
         .questions_max = (size_t)(d->hours * SECONDS_PER_HOUR / d->evaluation_s),
         .early = d->early,
         .model = e == PSIM_3S_2L_SPE ? judge_by_model : NULL,
-        .model_generations = 200,
+        .model_generations = PSIM_MODEL_GENERATIONS,
         .context = &r};
     struct tun_staged *s = NULL;
     int error = tun_problem_copy(&d->truth, &r.told);

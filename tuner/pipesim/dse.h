@@ -64,6 +64,12 @@ int psim_split_front(const struct tun_problem *p, const bool *may_cut, double **
 enum psim_experiment { PSIM_1S_NE, PSIM_1S_SPE, PSIM_3S_2L_SPE, PSIM_EXPERIMENTS };
 extern const char *const psim_experiment_names[PSIM_EXPERIMENTS];
 
+/* What the paper does not say of 3s-2l-SPE: how long its stages are, and how many generations level
+ * 1 has. With a fifth of the time for all stages but the last, and level 1 until it gains nothing
+ * more, its claim of 40 hours holds (bench/results/searches.md). */
+#define PSIM_EARLY 0.2
+#define PSIM_MODEL_GENERATIONS 3000u
+
 #define PSIM_SAMPLES 141u /* of a run, from 0 to its end */
 
 struct psim_dse {

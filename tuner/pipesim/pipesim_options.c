@@ -80,7 +80,7 @@ static const struct cli_option BOARDS[] = {
      AT(evaluation_s), 0.1, 100000},
     {"sigma", "S", "@none", "relative error of the model's costs; default 0.1", CLI_REAL, AT(sigma),
      0, 1},
-    {"early", "S", "@none", "share of 3s-2l-SPE's hours before its last stage; default 2/3",
+    {"early", "S", "@none", "share of 3s-2l-SPE's hours before its last stage; default 0.2",
      CLI_REAL, AT(early), 0, 1},
     {JSON},
     {HELP},

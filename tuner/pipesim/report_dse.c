@@ -96,10 +96,11 @@ int psim_report_dse(struct psim_report *r)
             r->to, NULL,
             "ResNet-101, every node a unit (%zu), on four Xavier NX as described, a CPU and a "
             "GPU each. %u seeds; an evaluation on the boards takes %.0f simulated seconds. The "
-            "exact front has %zu mappings of split points. Its last stage begins after two thirds "
-            "of the time, so 3s-2l-SPE has only half of the places until then. The best of all "
-            "plans, with whole copies, reaches %.1f frames/s.",
-            d.truth.unit_count, SEEDS, d.evaluation_s, d.front_count, 1e9 / d.best_ns);
+            "exact front has %zu mappings of split points. The last stage of 3s-2l-SPE begins "
+            "after %.0f hours; until then it has only half of the places. The best of all plans, "
+            "with whole copies, reaches %.1f frames/s.",
+            d.truth.unit_count, SEEDS, d.evaluation_s, d.front_count, d.early * d.hours,
+            1e9 / d.best_ns);
     }
     for (int e = 0; e < PSIM_EXPERIMENTS; e++) {
         for (size_t s = 0; s < SEEDS; s++) {
