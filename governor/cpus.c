@@ -71,7 +71,8 @@ void gov_cpus_scan(struct gov_sensors *s)
         n->cpus[i] = (struct gov_cpu_now){.cpu = cpus[i],
                                           .policy = -1,
                                           .core_throttle = GOV_UNKNOWN,
-                                          .package_throttle = GOV_UNKNOWN};
+                                          .package_throttle = GOV_UNKNOWN,
+                                          .busy_ns = GOV_UNKNOWN};
         gov_file_set(&s->files, &s->cpus[i].core,
                      CPU_DIR "cpu%u/thermal_throttle/core_throttle_count", (unsigned)cpus[i]);
         gov_file_set(&s->files, &s->cpus[i].package,

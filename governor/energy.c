@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Energy and power: RAPL, hwmon and INA sensors. */
+/* Energy and power: RAPL, hwmon and INA sensors, batteries; and how busy CPUs were meanwhile. */
 #include <math.h>
 
 #include "base/base.h"
@@ -7,7 +7,10 @@
 
 #define POWERCAP "sys/class/powercap"
 #define HWMON "sys/class/hwmon"
-#define HWMON_MAX 32u                   /* chips that are looked at */
+#define HWMON_MAX 32u /* chips that are looked at */
+#define SUPPLY "sys/class/power_supply"
+#define SUPPLY_MAX 16u
+#define STAT_BYTES 32768u               /* of proc/stat: the CPUs come first */
 #define RAPL_MAX 16u                    /* packages, and domains of one */
 #define CHANNELS 3u                     /* of an INA3221 */
 #define WATTS_MAX 1.0e4                 /* more from one source is a counter that was reset */
@@ -20,7 +23,7 @@ struct found {
         char name[GOV_NAME_MAX * 2], value[64], current[64];
         enum gov_energy_kind kind;
         uint64_t range_uj; /* of a counter; 0: unknown */
-        bool rapl;
+        bool rapl, battery;
     } rows[GOV_ENERGY_MAX];
 };
 
@@ -130,6 +133,36 @@ static void find_hwmon(const struct gov_sensors *s, struct found *f)
     }
 }
 
+/* Documentation/ABI/testing/sysfs-class-power: type, scope ("Device": of a mouse, say), power_now
+ * in uW, voltage_now in uV, current_now in uA. */
+static void find_batteries(const struct gov_sensors *s, struct found *f)
+{
+    char names[SUPPLY_MAX][GOV_NAME_MAX];
+    size_t count = gov_dir_names(s->root, SUPPLY, names, SUPPLY_MAX);
+
+    for (size_t i = 0; i < count && f->count < GOV_ENERGY_MAX; i++) {
+        struct source *source = &f->rows[f->count];
+        char text[GOV_NAME_MAX];
+
+        if (gov_sysfs_text(s->root, text, sizeof(text), SUPPLY "/%s/type", names[i]) != 0 ||
+            strcmp(text, "Battery") != 0 ||
+            (gov_sysfs_text(s->root, text, sizeof(text), SUPPLY "/%s/scope", names[i]) == 0 &&
+             strcmp(text, "Device") == 0)) {
+            continue;
+        }
+        *source = (struct source){.kind = GOV_ENERGY_POWER, .battery = true};
+        snprintf(source->name, sizeof(source->name), "battery %.23s", names[i]);
+        snprintf(source->value, sizeof(source->value), SUPPLY "/%.23s/power_now", names[i]);
+        if (!gov_exists(s->root, source->value)) {
+            source->kind = GOV_ENERGY_VOLTS;
+            snprintf(source->value, sizeof(source->value), SUPPLY "/%.23s/voltage_now", names[i]);
+            snprintf(source->current, sizeof(source->current), SUPPLY "/%.23s/current_now",
+                     names[i]);
+        }
+        f->count++;
+    }
+}
+
 static bool same_sources(const struct gov_sensors *s, const struct found *f)
 {
     bool same = s->now.energy_count == f->count;
@@ -146,6 +179,7 @@ static void close_sources(struct gov_sensors *s)
     for (size_t i = 0; i < s->now.energy_count; i++) {
         gov_file_close(&s->files, &s->energy[i].value);
         gov_file_close(&s->files, &s->energy[i].current);
+        gov_file_close(&s->files, &s->energy[i].status);
     }
 }
 
@@ -167,6 +201,7 @@ void gov_energy_scan(struct gov_sensors *s)
 
     find_rapl(s, &found);
     find_hwmon(s, &found);
+    find_batteries(s, &found);
     if (same_sources(s, &found)) {
         return;
     }
@@ -182,9 +217,15 @@ void gov_energy_scan(struct gov_sensors *s)
         source->joules = joules_before(before, before_count, source->name);
         *e = (struct gov_energy_files){.kind = found.rows[i].kind,
                                        .range_uj = found.rows[i].range_uj,
-                                       .rapl = found.rows[i].rapl};
+                                       .rapl = found.rows[i].rapl,
+                                       .battery = found.rows[i].battery};
         gov_file_set(&s->files, &e->value, "%s", found.rows[i].value);
         gov_file_set(&s->files, &e->current, "%s", found.rows[i].current);
+        if (e->battery) {
+            gov_file_set(&s->files, &e->status, "%.*s/status",
+                         (int)(strrchr(found.rows[i].value, '/') - found.rows[i].value),
+                         found.rows[i].value);
+        }
     }
 }
 
@@ -217,33 +258,45 @@ static double power_step(const struct gov_energy_files *e, double watts, uint64_
     return (e->last_w + watts) / 2 * (double)(now_ns - e->last_ns) / 1e9;
 }
 
+/* What a rail or a battery gives, in watts. Return: false: there is no reading. */
+static bool read_power(struct gov_sensors *s, struct gov_energy_files *e, double *ret)
+{
+    double scale = e->kind == GOV_ENERGY_VOLTS && e->battery ? 1e-12 : 1e-6;
+    int64_t value = 0, current = 1, most = e->battery ? 1000000000 : 1000000;
+    char status[GOV_NAME_MAX];
+
+    /* drivers of batteries do not agree on the sign; the status tells the direction */
+    if ((e->battery && (gov_file_text(&s->files, &e->status, status, sizeof(status)) != 0 ||
+                        strcmp(status, "Discharging") != 0)) ||
+        gov_file_i64(&s->files, &e->value, e->battery ? -INT64_MAX : 0, INT64_MAX, &value) != 0 ||
+        (e->kind == GOV_ENERGY_VOLTS &&
+         gov_file_i64(&s->files, &e->current, -most, most, &current) != 0)) {
+        return false;
+    }
+    /* a rail that feeds back, or noise around zero, may read negative */
+    *ret = (double)value * (double)current * scale;
+    *ret = e->battery ? fabs(*ret) : base_max(*ret, 0.0);
+    return *ret <= WATTS_MAX;
+}
+
 /* Return: the step in joules, NAN if there is no reading. */
 static double read_source(struct gov_sensors *s, struct gov_energy_files *e, uint64_t now_ns)
 {
-    uint64_t value = 0;
-    int64_t current = 0;
+    uint64_t counter = 0;
     double watts = 0, step = 0;
 
-    /* a rail that feeds back, or noise around zero, may read negative */
-    if (gov_file_u64(&s->files, &e->value, 0, UINT64_MAX / 2, &value) != 0 ||
-        (e->kind == GOV_ENERGY_VOLTS &&
-         gov_file_i64(&s->files, &e->current, -1000000, 1000000, &current) != 0)) {
-        return NAN;
-    }
-    if (e->kind == GOV_ENERGY_POWER) {
-        watts = (double)value / 1e6;
-    } else if (e->kind == GOV_ENERGY_VOLTS) {
-        watts = (double)value * (double)base_max(current, (int64_t)0) / 1e6;
-    }
-    if (watts > WATTS_MAX) {
+    if (e->kind == GOV_ENERGY_COUNTER
+            ? gov_file_u64(&s->files, &e->value, 0, UINT64_MAX / 2, &counter) != 0
+            : !read_power(s, e, &watts)) {
+        e->has_last &= !e->battery; /* what was charged meanwhile is not known */
         return NAN;
     }
     if (e->has_last) {
-        step = e->kind == GOV_ENERGY_COUNTER ? counter_step(e, value, now_ns)
+        step = e->kind == GOV_ENERGY_COUNTER ? counter_step(e, counter, now_ns)
                                              : power_step(e, watts, now_ns);
     }
     e->has_last = true;
-    e->last_uj = value;
+    e->last_uj = counter;
     e->last_w = watts;
     e->last_ns = now_ns;
     return step;
@@ -254,11 +307,12 @@ static bool is_package(const struct gov_energy_source *e)
     return strncmp(e->name, "package", 7) == 0 && !strchr(e->name, ' ');
 }
 
-/* A package includes its cores and graphics, not its memory; a board's input includes its rails. */
+/* A package includes its cores and graphics, not its memory; a board's input includes its rails; a
+ * battery includes all. */
 static void choose_counted(struct gov_sensors *s)
 {
     struct gov_snapshot *n = &s->now;
-    bool packages = false, rapl = false, input = false;
+    bool packages = false, rapl = false, input = false, rails = false;
 
     for (size_t i = 0; i < n->energy_count; i++) {
         bool ok = n->energy[i].state == GOV_ENERGY_OK;
@@ -266,6 +320,7 @@ static void choose_counted(struct gov_sensors *s)
         packages |= ok && s->energy[i].rapl && is_package(&n->energy[i]);
         rapl |= ok && s->energy[i].rapl;
         input |= ok && !s->energy[i].rapl && base_ends_with(n->energy[i].name, "_IN");
+        rails |= ok && !s->energy[i].rapl && !s->energy[i].battery;
     }
     for (size_t i = 0; i < n->energy_count; i++) {
         struct gov_energy_source *e = &n->energy[i];
@@ -275,9 +330,44 @@ static void choose_counted(struct gov_sensors *s)
         } else if (rapl) {
             e->counted = s->energy[i].rapl && !strchr(e->name, ' ');
         } else {
-            e->counted = !s->energy[i].rapl && (!input || base_ends_with(e->name, "_IN"));
+            e->counted = !s->energy[i].rapl && s->energy[i].battery == !rails &&
+                         (!input || base_ends_with(e->name, "_IN"));
         }
         e->counted &= e->state == GOV_ENERGY_OK;
+    }
+}
+
+/* Documentation/filesystems/proc.rst, 1.7: "cpuN user nice system idle iowait irq softirq ...", in
+ * ticks. What a hypervisor takes (steal) is not ours. */
+static void read_busy(struct gov_sensors *s)
+{
+    const uint64_t tick_ns = BASE_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+    char text[STAT_BYTES];
+    const char *line = text;
+    struct gov_snapshot *n = &s->now;
+    unsigned long long t[7];
+    unsigned cpu;
+
+    if (s->stat.path[0] == '\0') {
+        gov_file_set(&s->files, &s->stat, "proc/stat");
+    }
+    for (size_t i = 0; i < n->cpu_count; i++) {
+        n->cpus[i].busy_ns = GOV_UNKNOWN;
+    }
+    if (n->energy_count == 0 || gov_file_head(&s->files, &s->stat, text, sizeof(text)) < 0) {
+        return;
+    }
+    for (size_t i = 0; (line = strchr(line, '\n')) != NULL && strncmp(++line, "cpu", 3) == 0;) {
+        if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu", &cpu, &t[0], &t[1], &t[2],
+                   &t[3], &t[4], &t[5], &t[6]) != 8) {
+            return;
+        }
+        while (i < n->cpu_count && n->cpus[i].cpu < cpu) {
+            i++;
+        }
+        if (i < n->cpu_count && n->cpus[i].cpu == cpu) {
+            n->cpus[i].busy_ns = (t[0] + t[1] + t[2] + t[5] + t[6]) * tick_ns;
+        }
     }
 }
 
@@ -300,6 +390,7 @@ void gov_energy_sample(struct gov_sensors *s)
         }
     }
     choose_counted(s);
+    read_busy(s);
     for (size_t i = 0; i < n->energy_count; i++) {
         if (n->energy[i].counted) {
             n->joules = gov_known(n->joules) ? n->joules + steps[i] : 0;

@@ -145,7 +145,8 @@ static ssize_t read_fresh(struct gov_files *all, struct gov_file *f, char *ret, 
     return n;
 }
 
-int gov_file_read(struct gov_files *all, struct gov_file *f, char *ret, size_t size)
+/* Return: as pread(). */
+static ssize_t read_file(struct gov_files *all, struct gov_file *f, char *ret, size_t size)
 {
     ssize_t n = -1;
     bool was_open = f->open;
@@ -159,10 +160,25 @@ int gov_file_read(struct gov_files *all, struct gov_file *f, char *ret, size_t s
         }
         n = read_fresh(all, f, ret, size);
     }
+    return n;
+}
+
+int gov_file_read(struct gov_files *all, struct gov_file *f, char *ret, size_t size)
+{
+    ssize_t n = read_file(all, f, ret, size);
+
     if (n < 0 || (size_t)n >= size) {
         return -1;
     }
     ret[n] = '\0';
+    return (int)n;
+}
+
+int gov_file_head(struct gov_files *all, struct gov_file *f, char *ret, size_t size)
+{
+    ssize_t n = read_file(all, f, ret, size - 1);
+
+    ret[base_max(n, (ssize_t)0)] = '\0';
     return (int)n;
 }
 
@@ -384,5 +400,30 @@ size_t gov_dir_numbers(const char *root, const char *dir, const char *prefix, ui
     if (d) {
         closedir(d);
     }
+    return count;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+size_t gov_dir_names(const char *root, const char *dir, char (*ret)[GOV_NAME_MAX], size_t max)
+{
+    char path[PATH_MAX], line[GOV_NAME_MAX];
+    size_t count = 0;
+    DIR *d = below(root, dir, path) ? opendir(path) : NULL;
+    struct dirent *e;
+
+    while (d && count < max && (e = readdir(d)) != NULL) {
+        if (e->d_name[0] != '.' &&
+            gov_line_parse(e->d_name, strlen(e->d_name), line, sizeof(line)) == 0) {
+            snprintf(ret[count++], sizeof(*ret), "%s", line);
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+    qsort(ret, count, sizeof(*ret), by_name);
     return count;
 }

@@ -53,6 +53,9 @@ void gov_files_close(struct gov_files *all);
  * empty; -1: unknown, or longer. */
 int gov_file_read(struct gov_files *all, struct gov_file *f, char *ret, size_t size);
 
+/** gov_file_head() - as gov_file_read(), but of a longer file its first @size - 1 bytes. */
+int gov_file_head(struct gov_files *all, struct gov_file *f, char *ret, size_t size);
+
 /* As gov_sysfs_text() and its like below. Return: 0 or GOV_SYSFS_E_UNKNOWN; *ret is then untouched.
  */
 int gov_file_text(struct gov_files *all, struct gov_file *f, char *ret, size_t size);
@@ -103,3 +106,8 @@ bool gov_exists(const char *root, const char *path);
  */
 size_t gov_dir_numbers(const char *root, const char *dir, const char *prefix, uint32_t *ret,
                        size_t max);
+
+/** gov_dir_names() - the entries of a folder below @root with names of less than GOV_NAME_MAX
+ * printable bytes, in their order; of more than @max any. Return: their count, 0 if there is no
+ * such folder. */
+size_t gov_dir_names(const char *root, const char *dir, char (*ret)[GOV_NAME_MAX], size_t max);

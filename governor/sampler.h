@@ -47,17 +47,17 @@ struct gov_cgroup_files {
 enum gov_energy_kind {
     GOV_ENERGY_COUNTER, /* microjoules that wrap */
     GOV_ENERGY_POWER,   /* microwatts */
-    GOV_ENERGY_VOLTS,   /* millivolts and milliamperes */
+    GOV_ENERGY_VOLTS,   /* millivolts and milliamperes; of a battery micro */
 };
 
 struct gov_energy_files {
     enum gov_energy_kind kind;
-    struct gov_file value, current;
-    uint64_t range_uj; /* of a counter; 0: unknown */
+    struct gov_file value, current, status; /* status: of a battery */
+    uint64_t range_uj;                      /* of a counter; 0: unknown */
     bool has_last;
     uint64_t last_uj, last_ns;
     double last_w;
-    bool rapl;
+    bool rapl, battery;
 };
 
 struct gov_sensors {
@@ -69,7 +69,7 @@ struct gov_sensors {
     bool counters_known;
     /* where the next turn starts */
     size_t next_policy, next_policy_facts, next_cpu, next_zone, next_zone_facts, next_cooling;
-    struct gov_file online, isolated, psi_cpu, psi_memory;
+    struct gov_file online, isolated, stat, psi_cpu, psi_memory;
     struct gov_cpu_files cpus[GOV_CPU_MAX];
     struct gov_file policies[GOV_POLICY_MAX][GOV_POLICY_FILES];
     struct gov_file zone_temps[GOV_ZONE_MAX];

@@ -61,6 +61,8 @@ struct gov_cpu_now {
     int16_t policy;         /* index into policies, -1: none */
     uint64_t core_throttle; /* thermal_throttle counters, rising; GOV_UNKNOWN: not kept here */
     uint64_t package_throttle;
+    uint64_t
+        busy_ns; /* with anything, since the start; GOV_UNKNOWN: offline, or no energy is known */
 };
 
 enum gov_trip { GOV_TRIP_OTHER, GOV_TRIP_PASSIVE, GOV_TRIP_HOT, GOV_TRIP_CRITICAL };
@@ -107,7 +109,7 @@ struct gov_energy_source {
     char name[GOV_NAME_MAX * 2]; /* "package-0", "ina3221 VDD_IN" */
     enum gov_energy_state state;
     bool counted;  /* is part of the sum: RAPL packages and their DRAM; else the input of a board;
-                      else all rails */
+                      else all rails; else batteries, while they discharge */
     double joules; /* since the first sample that had it; NAN: not yet */
 };
 

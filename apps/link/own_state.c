@@ -14,7 +14,8 @@
 #define TELL_NS (1 * BASE_NS_PER_S)   /* at most that often */
 /* What has not changed is told again: the other board may have lacked memory to read it. */
 #define TELL_AGAIN_NS (15 * BASE_NS_PER_S)
-#define SMALL_CHANGE 0.1 /* of a link's figures: not told */
+#define SMALL_CHANGE 0.1 /* of a link's figures, and of watts: not told */
+#define WATTS_MAX 1e4
 #define COSTS_NS (5 * BASE_NS_PER_S)
 #define SMALL_COST_CHANGE 0.05
 
@@ -225,7 +226,34 @@ static bool read_ep(const json_t *j, struct brd_ep *ret)
     ret->speed = ret->speed > 0 ? ret->speed : 1;
     ret->max_khz = number(j, "max_freq_khz");
     ret->capacity = base_min(number(j, "capacity"), 1024.0);
+    ret->watts = base_min(number(j, "watts"), WATTS_MAX);
     return true;
+}
+
+static bool differs(double a, double b)
+{
+    return fabs(a - b) > SMALL_CHANGE * base_max(fabs(a), fabs(b));
+}
+
+/* Takes what the daemon tells of its EPs; watts that hardly changed stay as they were told. */
+static void take_eps(struct own_state *o, struct brd_ep *ep, size_t count)
+{
+    bool same = count == o->state.ep_count;
+
+    for (size_t i = 0; i < count && same; i++) {
+        double watts = ep[i].watts, before = o->state.ep[i].watts;
+
+        ep[i].watts = before;
+        same = memcmp(&ep[i], &o->state.ep[i], sizeof(*ep)) == 0;
+        ep[i].watts = differs(watts, before) ? watts : before;
+        o->changed |= ep[i].watts != before;
+    }
+    if (!same) {
+        o->changed = true;
+        brd_costs_drop(&o->state); /* they name EPs by their index */
+    }
+    memcpy(o->state.ep, ep, count * sizeof(*ep));
+    o->state.ep_count = count;
 }
 
 static void status_came(void *arg, const char *error, const json_t *parameters)
@@ -244,20 +272,10 @@ static void status_came(void *arg, const char *error, const json_t *parameters)
         count += count < BRD_EPS_MAX && read_ep(j, &ep[count]);
     }
     memory = number(json_object_get(status, "memory"), "for_models_bytes");
-    o->changed |= !o->state.known || count != o->state.ep_count ||
-                  memory != o->state.memory_bytes || memcmp(ep, o->state.ep, sizeof(ep)) != 0;
-    if (count != o->state.ep_count || memcmp(ep, o->state.ep, sizeof(ep)) != 0) {
-        brd_costs_drop(&o->state); /* they name EPs by their index */
-    }
-    memcpy(o->state.ep, ep, sizeof(ep));
-    o->state.ep_count = count;
+    o->changed |= !o->state.known || memory != o->state.memory_bytes;
+    take_eps(o, ep, count);
     o->state.memory_bytes = memory;
     o->state.known = count > 0;
-}
-
-static bool differs(double a, double b)
-{
-    return fabs(a - b) > SMALL_CHANGE * base_max(fabs(a), fabs(b));
 }
 
 static void look_at_ways(struct link *l, struct own_state *o)

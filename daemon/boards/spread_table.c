@@ -218,7 +218,7 @@ static void add_eps(struct maker *k, size_t board)
         *to = (struct tun_ep){.cores = (uint16_t)from->cores,
                               .speed = from->speed * ratio,
                               .bandwidth = 1,
-                              .watts = ours->watts,
+                              .watts = from->watts > 0 ? from->watts : ours->watts,
                               .board = (uint16_t)board};
         snprintf(to->name, sizeof(to->name), "%s:%s", name, from->name);
         k->more[k->ep_count++] =

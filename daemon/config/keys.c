@@ -64,7 +64,8 @@ const struct dmn_config_item_row dmn_config_item_rows[DMN_CONFIG_ITEM_COUNT] = {
     {"eps", "speed", "number", "1", "Relative speed, above 0 and at most 1, until it is measured.",
      false},
     {"eps", "watts", "number", "0",
-     "Power of one busy core above idle, for the objective power. 0: estimated from the speed.",
+     "Power of one busy core above idle, for the objective power, until it is learned from "
+     "measured joules. 0: estimated from the speed.",
      false},
 };
 

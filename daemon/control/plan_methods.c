@@ -250,14 +250,14 @@ static bool boards_front(struct job *j, const struct dmn_board_model *bm)
 /* ---- methods ---- */
 
 /* Estimated watts rank kinds of core; they are not good enough for energy. */
-static bool watts_known(const struct dmn_control *control)
+static bool watts_known(const struct dmn_machine *on)
 {
-    for (size_t i = 0; i < dmn_machine_config(control->machine)->ep_count; i++) {
-        if (dmn_machine_config(control->machine)->eps[i].watts <= 0) {
-            return false;
-        }
+    bool known = on->eps.count > 0, measured;
+
+    for (size_t e = 0; e < on->eps.count; e++) {
+        known &= dmn_planner_ep_watts(on, e, &measured) > 0;
     }
-    return dmn_machine_config(control->machine)->ep_count > 0;
+    return known;
 }
 
 void dmn_method_plan_front(struct dmn_call *c, struct dmn_model *m)
@@ -270,7 +270,7 @@ void dmn_method_plan_front(struct dmn_call *c, struct dmn_model *m)
         return;
     }
     j->max = (size_t)max;
-    j->energy = watts_known(c->control);
+    j->energy = watts_known(c->control->machine);
     j->run = boards ? boards_front_run : front_run;
     j->done = boards ? boards_front_done : answer;
     j->key = "front";

@@ -68,15 +68,18 @@ static json_t *eps_json(const struct dmn_control *control)
         struct gov_clock c =
             gov_clock_of(dmn_sensors_now(control->machine), control->machine->topology,
                          &(struct gov_cores){e->name, e->cpus, e->cpu_count});
+        bool measured;
+        double watts = dmn_planner_ep_watts(control->machine, i, &measured);
         char why[128];
-        json_t *entry =
-            json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:b, s:s}", "name", e->name,
-                      "cpus", dmn_json_cores(e->cpus, e->cpu_count), "kind", g ? g->kind : e->name,
-                      "capacity", g ? known(g->capacity) : json_null(), "policy",
-                      c.policy >= 0 ? json_integer(c.policy) : json_null(), "governor",
-                      c.governor[0] ? json_string(c.governor) : json_null(), "freq_khz",
-                      known(c.now_khz), "max_freq_khz", known(c.max_khz), "speed", e->speed, "used",
-                      ep_used(control, i), "why", ep_why(control, e, g, why, sizeof(why)));
+        json_t *entry = json_pack(
+            "{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:b, s:b, s:s}", "name", e->name,
+            "cpus", dmn_json_cores(e->cpus, e->cpu_count), "kind", g ? g->kind : e->name,
+            "capacity", g ? known(g->capacity) : json_null(), "policy",
+            c.policy >= 0 ? json_integer(c.policy) : json_null(), "governor",
+            c.governor[0] ? json_string(c.governor) : json_null(), "freq_khz", known(c.now_khz),
+            "max_freq_khz", known(c.max_khz), "speed", e->speed, "watts",
+            watts > 0 ? json_real(watts) : json_null(), "watts_measured", measured, "used",
+            ep_used(control, i), "why", ep_why(control, e, g, why, sizeof(why)));
         json_array_append_new(list, entry);
     }
     return list;

@@ -125,6 +125,10 @@ const struct gov_snapshot *dmn_sensors_now(const struct dmn_machine *m);
  * the last ten seconds; NAN: unknown, or no frame was answered. */
 double dmn_sensors_joules_per_frame(const struct dmn_machine *m);
 
+/** dmn_sensors_watts() - Return: of a busy core of EP @ep of m->eps above idle, as measured in the
+ * present state of the machine (governor/watts.h); 0: not known. */
+double dmn_sensors_watts(const struct dmn_machine *m, size_t ep);
+
 /* ---- hotplug.c: which cores this process may use, and when that changes ---- */
 
 struct dmn_hotplug_change {

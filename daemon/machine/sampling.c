@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "daemon/service/log.h"
 #include "governor/sensors.h"
+#include "governor/watts.h"
 
 #define ENERGY_SECONDS 11u /* so that oldest and newest are ten whole seconds apart */
 
@@ -24,6 +25,7 @@ struct dmn_sensors {
         double joules;
     } energy[ENERGY_SECONDS];
     size_t energy_count, energy_at;
+    struct gov_watts watts; /* of the machine's EPs */
 };
 
 static size_t newest_energy(const struct dmn_sensors *s)
@@ -67,11 +69,34 @@ double dmn_sensors_joules_per_frame(const struct dmn_machine *m)
     return frames ? (s->energy[last].joules - s->energy[first].joules) / (double)frames : NAN;
 }
 
+/* Learns what cores take, where joules are measured. */
+static void learn_watts(struct dmn_sensors *s)
+{
+    const struct pl_ep_set *eps = &s->machine->eps;
+    struct gov_machine_state state;
+    struct gov_cores cores[PL_EP_MAX];
+
+    if (!gov_known(s->now.joules)) {
+        return;
+    }
+    for (size_t i = 0; i < eps->count; i++) {
+        cores[i] = (struct gov_cores){eps->eps[i].name, eps->eps[i].cpus, eps->eps[i].cpu_count};
+    }
+    dmn_eps_state(eps, &s->now, s->machine->topology, NULL, &state);
+    gov_watts_add(&s->watts, &s->now, state.id, cores, eps->count);
+}
+
+double dmn_sensors_watts(const struct dmn_machine *m, size_t ep)
+{
+    return m->sensors ? gov_watts_known(&m->sensors->watts, ep) : 0;
+}
+
 static void take_sample(struct dmn_sensors *s)
 {
     gov_sensors_sample(s->sampler, base_now_ns(), &s->now);
     s->sampled = true;
     keep_energy(s, &s->now);
+    learn_watts(s);
 }
 
 static void on_timer(uv_timer_t *timer)

@@ -65,6 +65,14 @@ void dmn_costs_swap(struct dmn_model *m, struct tun_problem *costs);
 /** dmn_costs_held() - Return: what must not be learned or saved of @m now (plans.h). */
 struct dmn_costs_hold dmn_costs_held(const struct dmn_model *m);
 
+/** dmn_planner_ep_watts() - Return: watts of a busy core of an EP above idle: as measured, else as
+ * configured; 0: neither. */
+double dmn_planner_ep_watts(const struct dmn_machine *on, size_t ep, bool *ret_measured);
+/** dmn_planner_watts() - sets them in @p, a problem on the machine's EPs. Those that are neither
+ * measured nor configured follow from the speeds: speed^1.5, times what the known ones have over
+ * theirs on average. */
+void dmn_planner_watts(const struct dmn_machine *on, struct tun_problem *p);
+
 /** dmn_planner_guessed() - Return: the figure was made of the unit's weight alone. Threads: any. */
 bool dmn_planner_guessed(const struct tun_cell *c);
 /** dmn_planner_guess() - makes the guesses by weight again, from the times measured since. Old

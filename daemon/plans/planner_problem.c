@@ -17,8 +17,8 @@
 #define HANDOFF_NS 5000.0
 #define HANDOFF_NS_PER_BYTE 0.02
 
-/* For EPs without configured watts: power grows faster than speed, and the energy of the same work
- * with its square root. An estimate that only ranks EPs. */
+/* For EPs whose watts are neither measured nor configured: power grows faster than speed, and the
+ * energy of the same work with its square root. An estimate that only ranks EPs. */
 #define WATTS_EXPONENT 1.5
 
 #define WAITED_MOST 0.95 /* more of the time counts as that */
@@ -67,23 +67,51 @@ static void describe_units(const struct mdl_model *model, struct tun_problem *p)
     }
 }
 
-static struct tun_ep describe_ep(const struct dmn_config *config, const struct pl_ep *ep)
+static struct tun_ep describe_ep(const struct pl_ep *ep)
 {
     struct tun_ep ret = {.cores = (uint16_t)ep->cpu_count,
                          .speed = ep->speed > 0 ? base_min(ep->speed, 1.0) : 1,
                          .bandwidth = 1};
 
     snprintf(ret.name, sizeof(ret.name), "%s", ep->name);
-    for (size_t i = 0; i < config->ep_count; i++) {
-        if (strlen(config->eps[i].name) == pl_ep_base(ep->name) &&
-            strncmp(config->eps[i].name, ep->name, pl_ep_base(ep->name)) == 0) {
-            ret.watts = config->eps[i].watts;
+    return ret;
+}
+
+double dmn_planner_ep_watts(const struct dmn_machine *on, size_t ep, bool *ret_measured)
+{
+    const struct dmn_config *config = dmn_machine_config(on);
+    const char *name = on->eps.eps[ep].name;
+    double watts = dmn_sensors_watts(on, ep);
+
+    *ret_measured = watts > 0;
+    for (size_t i = 0; i < config->ep_count && !*ret_measured; i++) {
+        if (strlen(config->eps[i].name) == pl_ep_base(name) &&
+            strncmp(config->eps[i].name, name, pl_ep_base(name)) == 0) {
+            watts = config->eps[i].watts;
         }
     }
-    if (ret.watts <= 0) {
-        ret.watts = pow(ret.speed, WATTS_EXPONENT);
+    return watts;
+}
+
+void dmn_planner_watts(const struct dmn_machine *on, struct tun_problem *p)
+{
+    double sum = 0;
+    size_t count = 0;
+    bool measured;
+
+    for (size_t e = 0; e < p->ep_count && p->ep_count == on->eps.count; e++) {
+        p->eps[e].watts = dmn_planner_ep_watts(on, e, &measured);
+        if (p->eps[e].watts > 0) {
+            sum += p->eps[e].watts / pow(p->eps[e].speed, WATTS_EXPONENT);
+            count++;
+        }
     }
-    return ret;
+    for (size_t e = 0; e < p->ep_count; e++) {
+        if (p->eps[e].watts <= 0) { /* as much more or less than the others as its speed says */
+            p->eps[e].watts =
+                (count ? sum / (double)count : 1) * pow(p->eps[e].speed, WATTS_EXPONENT);
+        }
+    }
 }
 
 /* Sets units and EPs; every cost is unknown. Return: 0, -EINVAL, -ENOMEM. */
@@ -95,7 +123,7 @@ static int describe(const struct dmn_machine *on, const struct mdl_model *model,
     int error;
 
     for (size_t e = 0; e < on->eps.count; e++) {
-        eps[e] = describe_ep(dmn_machine_config(on), &on->eps.eps[e]);
+        eps[e] = describe_ep(&on->eps.eps[e]);
         cores += eps[e].cores;
     }
     if (cores > PL_CPU_MAX) {
@@ -103,6 +131,7 @@ static int describe(const struct dmn_machine *on, const struct mdl_model *model,
     }
     error = tun_problem_init(ret, model->unit_count, eps, on->eps.count);
     if (!error) {
+        dmn_planner_watts(on, ret);
         ret->handoff_ns = HANDOFF_NS;
         ret->handoff_ns_per_byte = HANDOFF_NS_PER_BYTE;
         ret->batch_wait_ns =
@@ -156,6 +185,7 @@ int dmn_planner_problem(const struct dmn_model *m, const struct dmn_goal *goal,
     }
     error = tun_problem_copy(&m->planning->problem, ret);
     if (!error) {
+        dmn_planner_watts(m->planning->of->machine, ret);
         dmn_planner_guess(ret);
         apply_goal(ret, config, goal);
     }

@@ -74,6 +74,7 @@ static void second(void *ctx, struct dmn_model *m, uint64_t now_ns)
     if (p->start_due) {
         search_from_start(m);
     }
+    dmn_planner_watts(p->of->machine, &p->problem);
     dmn_planner_learn(m);
     if (!p->expects) { /* nothing was known when the plan began */
         p->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &p->expected);

@@ -7,6 +7,7 @@
 #define FRAMES_MAX 0x1p62
 #define KHZ_MAX 1e8
 #define CAPACITY_MAX 1024.0
+#define WATTS_MAX 1e4
 #define NS_MAX 1e15
 #define BYTES_MAX 1e15
 
@@ -44,6 +45,7 @@ static const struct brd_field ep_fields[] = {
     {"speed", BRD_NUMBER, BRD_AT(brd_ep, speed), .most = 1},
     {"max_khz", BRD_NUMBER, BRD_AT(brd_ep, max_khz), .most = KHZ_MAX},
     {"capacity", BRD_NUMBER, BRD_AT(brd_ep, capacity), .most = CAPACITY_MAX},
+    {"watts", BRD_NUMBER, BRD_AT(brd_ep, watts), .most = WATTS_MAX},
 };
 static const struct brd_object ep = {BRD_OBJECT(ep_fields), ep_is_valid};
 

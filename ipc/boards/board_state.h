@@ -48,6 +48,7 @@ struct brd_ep {
     double speed;    /* relative to the board's fastest EP, 0 < speed <= 1 */
     double max_khz;  /* 0: unknown */
     double capacity; /* the kernel's figure, at most 1024; 0: unknown */
+    double watts;    /* of a busy core above idle, measured or configured; 0: unknown */
 };
 /* Measured times of the units of a segment on one (EP, width). */
 struct brd_cost_row {

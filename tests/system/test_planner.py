@@ -13,7 +13,7 @@ import tempfile
 
 import kept_files
 import pyclient
-from adapting import NETWORK, Tree
+from adapting import NETWORK, Meter, Tree
 from daemon import BUILD, DIGITS, HEARTBEAT, Daemon, LIMIT_S, VarlinkError, check, equal, main, run_piped
 
 EX_CONFIG = 78
@@ -449,11 +449,32 @@ def goals_of_the_configuration():
     shutil.rmtree(temp)
 
 
+def watts_are_learned_from_joules():
+    """The configuration has the wrong core as the thrifty one; it counts until joules are known."""
+    eps = [{"name": "fast", "cpus": "0", "watts": 0.5}, {"name": "slow", "cpus": "1", "watts": 2.0}]
+    d = Daemon(config={"eps": eps, "planner": {"objective": "power", "fps": 1}, "sensors": {"interval_ms": 20}}, env=HEARTBEAT)
+    tree = Tree(d.temp)
+    d.args = ["--sysfs-root", tree.root]
+    meter = Meter(tree)
+    with d:
+        equal([(e["watts"], e["watts_measured"]) for e in d.status()["eps"]], [(0.5, False), (2.0, False)])
+        equal(cores_of(d.call("GetPlan")["plan"]), {"fast": 1})
+
+        def measured():
+            meter.step()
+            return all(e["watts_measured"] for e in d.status()["eps"])
+        check(d.wait_until(measured), "nothing was learned", d.status()["eps"], d.status()["sensors"]["energy"])
+        learned = [e["watts"] for e in d.status()["eps"]]
+        check(all(abs(a / b - 1) < 0.3 for a, b in zip(learned, Meter.WATTS)), learned)  # sigma is within a tenth
+        equal(cores_of(d.call("AutoPlan")["plan"]), {"slow": 1})
+        check(all("energy_mj" in f for f in d.call("PlanFront")["front"]), "watts are known")
+
+
 if __name__ == "__main__":
     main([starts_with_an_exact_plan_over_all_cores, costs_fill_while_serving, guesses_go_with_what_was_measured,
           pipesim_reads_what_was_recorded,
           expectations_come_from_the_table,
           table_and_plan_are_kept_for_the_next_start, states_are_kept_by_places_and_bounded,
           governors_tell_states_apart, hostile_states_are_ignored, the_front_is_one, explanations_are_consistent,
-          solving_outlives_models_and_callers, goals_of_the_configuration,
+          solving_outlives_models_and_callers, goals_of_the_configuration, watts_are_learned_from_joules,
           wide_teams_are_dearer_where_tasks_wait])

@@ -115,6 +115,67 @@ TEST(energy_survives_a_new_chip)
     T_TRUE(p->s.joules >= 3.8 + 1.9 && p->s.joules <= 3.8 * 3 + 1e-9);
 }
 
+#define BATTERY "/sys/class/power_supply/axp20x-battery/"
+
+/* A battery counts while it discharges, whatever sign its driver gives, and never beside RAPL. */
+TEST(batteries_count_while_they_discharge)
+{
+    tree_auto struct tree t =
+        tree_new(BATTERY "type = Battery\n" BATTERY "status = Discharging\n" BATTERY
+                         "voltage_now = 4000000\n" BATTERY "current_now = -500000\n"
+                         "/sys/class/power_supply/AC/type = Mains\n"
+                         "/sys/class/power_supply/mouse/type = Battery\n"
+                         "/sys/class/power_supply/mouse/scope = Device\n"
+                         "/sys/class/power_supply/mouse/power_now = 5\n");
+    probe_auto struct probe *p = probe_new(&t);
+
+    T_EQ(p->s.energy_count, 1);
+    T_TRUE(probe_source(p, "battery axp20x-battery")->counted);
+    probe_sample(p, 5); /* 4 V, 0.5 A, 1 s */
+    T_NEAR(p->s.joules, 2, 1e-9);
+    tree_put(&t, BATTERY "status", "Charging");
+    probe_sample(p, 5);
+    T_TRUE(!probe_source(p, "battery axp20x-battery")->counted);
+    T_NEAR(p->s.joules, 2, 1e-9);
+    tree_put(&t, BATTERY "status", "Discharging");
+    probe_sample(p, 1); /* what was before is not known */
+    T_NEAR(p->s.joules, 2, 1e-9);
+    probe_sample(p, 5);
+    T_NEAR(p->s.joules, 4, 1e-9);
+    tree_put(&t, BATTERY "power_now", "3000000"); /* a better figure, once files are looked for */
+    probe_sample(p, 30);
+    T_NEAR(probe_source(p, "battery axp20x-battery")->joules, p->s.joules, 1e-9);
+    tree_put(&t, "/sys/class/powercap/intel-rapl:0/name", "package-0");
+    tree_put(&t, "/sys/class/powercap/intel-rapl:0/energy_uj", "1");
+    probe_sample(p, 30);
+    T_TRUE(probe_source(p, "package-0")->counted);
+    T_TRUE(!probe_source(p, "battery axp20x-battery")->counted);
+}
+
+/* user + nice + system + irq + softirq, in ticks of 10 ms; CPU 1 is offline; only beside energy. */
+TEST(cpus_tell_how_busy_they_were)
+{
+    static const char stat[] = "cpu  9 9 9 9 9 9 9 0 0 0\n"
+                               "cpu0 100 20 3 5000 7 11 13 17 0 0\n"
+                               "cpu2 4 0 0 1 0 0 0 0 0 0\n"
+                               "intr 1 2 3\n";
+    tree_auto struct tree t = tree_new("present = 0-2\n");
+    probe_auto struct probe *p = NULL;
+
+    tree_put_bytes(&t, "/proc/stat", stat, sizeof(stat) - 1);
+    p = probe_new(&t);
+    T_EQ(p->s.cpus[0].busy_ns, GOV_UNKNOWN);
+    tree_put(&t, "/sys/class/hwmon/hwmon0/name", "ina219");
+    tree_put(&t, "/sys/class/hwmon/hwmon0/power1_input", "1");
+    probe_sample(p, 10);
+    T_EQ(p->s.cpus[0].busy_ns, (100 + 20 + 3 + 11 + 13) * (BASE_NS_PER_S / 100));
+    T_EQ(p->s.cpus[1].busy_ns, GOV_UNKNOWN);
+    T_EQ(p->s.cpus[2].busy_ns, 4 * (BASE_NS_PER_S / 100));
+    tree_put(&t, "/proc/stat", "cpu 1\ncpu0 nonsense");
+    probe_sample(p, 1);
+    T_EQ(p->s.cpus[0].busy_ns, GOV_UNKNOWN);
+}
+
 TEST(clocks_that_jump)
 {
     tree_auto struct tree t = board_new(BOARD_TX2);
