@@ -3,6 +3,8 @@
 
 #include "base/base.h"
 
+#define ROUNDING 1e-12
+
 double tun_frames_ns(const struct tun_problem *p, size_t first, size_t last, size_t ep,
                      size_t width, double frames)
 {
@@ -59,4 +61,13 @@ int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_
     o->latency_ns += slowest;
     o->stage_ns[s] = 1 / rate;
     return 0;
+}
+
+double tun_busy_ns(const struct tun_problem *p, const struct pl_group *group, double rate,
+                   double share, double *busy_ns)
+{
+    double cores = (double)group->count * group->width / p->eps[group->ep].cores;
+
+    busy_ns[group->ep] += share * cores / rate;
+    return busy_ns[group->ep] * (1 - ROUNDING);
 }

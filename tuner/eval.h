@@ -7,8 +7,10 @@
  *     T = handoff_ns + (i > 0 ? handoff_ns_per_byte * in_bytes[i] : 0)
  *         + sum_{u=i..j} cost[k][w][u] * f[k][u](n)         time a frame; f: tuner/problem.h
  *     L = n > 1 ? batch_wait_ns + n T : T                   how long a frame stays in the team
- * A stage with teams t has the period 1 / sum_t 1/T_t (frames are dispatched by speed); the plan's
- * bottleneck is its longest period; throughput is 1 / bottleneck (Pipe-it eq. 9, 11). The latency
+ * A stage with teams t has the period 1 / sum_t 1/T_t (frames are dispatched by speed). Stages that
+ * are given the same cores share them: with c_ks the cores of EP k that stage s has, a frame keeps
+ * them busy for B_k = sum_s c_ks / (cores_k sum_t 1/T_t). The plan's bottleneck is its longest
+ * period or B_k; throughput is 1 / bottleneck (Pipe-it eq. 9, 11). The latency
  * of the worst frame meets the slowest team of every stage: sum over stages of max_t L_t; a frame
  * of several waits for company and then for all of them. The energy of a frame is  sum over stages
  * of  sum_t share_t * T_t * w_t * watts[k_t]  with share_t proportional to 1/T_t, in nJ. Over
@@ -97,6 +99,13 @@ struct tun_teams_sum {
 int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_t s,
                   struct tun_outcome *o, struct tun_teams_sum *sums);
 
+/** tun_busy_ns() - adds to @busy_ns [eps] for how long a frame keeps the EP of a group busy
+ * @rate: of the stage's teams on that board. @share: of the frames, that they take. Return: the sum
+ * of that EP, a little less, so that rounding does not make it longer than a stage with all cores.
+ */
+double tun_busy_ns(const struct tun_problem *p, const struct pl_group *group, double rate,
+                   double share, double *busy_ns);
+
 /* ---- figures of a plan (eval_plan.c) ---- */
 
 /**
@@ -106,7 +115,8 @@ int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_
 int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun_outcome *ret);
 
 /** tun_fits() - the plan gives out no more cores than there are and keeps within the bounds that
- * concern its shape (stages_max, one_ep_stages). */
+ * concern its shape (stages_max, one_ep_stages). A board that it comes back to after another one
+ * has its cores again: its visits share them. */
 bool tun_fits(const struct tun_problem *p, const struct pl_plan *plan);
 
 /** tun_figure() - Return: what the objective asks for: bottleneck, latency or energy. */

@@ -310,6 +310,26 @@ static void eval_energy(struct eval *e)
     }
 }
 
+/* Cores that a frame meets more than once, because it comes back to their board. */
+static void eval_visits(struct eval *e)
+{
+    double busy_ns[PL_EP_MAX] = {0};
+
+    for (size_t s = 0; s < e->count; s++) {
+        const struct segment *seg = &e->segments[s];
+
+        for (size_t i = seg->stage; i <= seg->last_stage; i++) {
+            for (size_t g = 0; g < e->plan->stages[i].group_count; g++) {
+                const struct pl_group *group = &e->plan->stages[i].groups[g];
+                size_t b = e->p->eps[group->ep].board;
+                double ns = tun_busy_ns(e->p, group, e->sums[i][b].rate, seg->share[b], busy_ns);
+
+                raise_limit(e, ns, TUN_LIMIT_TEAMS, i, 0, 0);
+            }
+        }
+    }
+}
+
 /* All but memory and energy. Return: 0 or TUN_E_UNKNOWN. */
 static int eval_times(struct eval *e)
 {
@@ -324,6 +344,7 @@ static int eval_times(struct eval *e)
     for (size_t s = 0; s < e->count; s++) {
         eval_segment(e, s);
     }
+    eval_visits(e);
     for (size_t s = 0; s <= e->count; s++) {
         eval_border(e, s, in_bytes, out_bytes);
     }

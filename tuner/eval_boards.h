@@ -15,8 +15,9 @@
  * A link counts with the shared stage at its one end, with the receiver if both ends are shared,
  * and by itself, as b(l), if neither is. Where several of a board's neighbours share a stage, the
  * slowest of their links counts. A board's port is busy, each direction for itself, for
- * port_ns_per_byte x (what a frame of the stream sends there on average). The bottleneck is the
- * longest of all these.
+ * port_ns_per_byte x (what a frame of the stream sends there on average). Segments that come back
+ * to a board share its cores: B_k of tuner/eval.h, with each stage's part times x_b. The bottleneck
+ * is the longest of all these.
  *
  * ADDED (AutoDiCE, section 3.1). T_b = (longest stage of the segment) + h(in) + h(out), the slowest
  * link where there are several, for shared stages likewise; ports do not count, nor what the head

@@ -6,6 +6,7 @@
 int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun_outcome *ret)
 {
     struct tun_outcome o = {.stage_count = plan->stage_count};
+    double busy_ns[PL_EP_MAX] = {0};
 
     if (p->boards.count > 1) {
         return tun_eval_boards(p, plan, ret);
@@ -17,6 +18,11 @@ int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun
             return TUN_E_UNKNOWN;
         }
         o.bottleneck_ns = base_max(o.bottleneck_ns, o.stage_ns[s]);
+        for (size_t g = 0; g < plan->stages[s].group_count; g++) {
+            double ns = tun_busy_ns(p, &plan->stages[s].groups[g], sum.rate, 1, busy_ns);
+
+            o.bottleneck_ns = base_max(o.bottleneck_ns, ns);
+        }
         /* share_t T_t = (1/T_t / rate) T_t = 1 / rate for every team */
         o.energy_nj += sum.watts / sum.rate;
     }
@@ -24,15 +30,37 @@ int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun
     return 0;
 }
 
+/* Return: no visit of a board, which is stages of it that follow each other, has an EP's core
+ * twice. */
+static bool has_cores(const struct tun_problem *p, const struct pl_plan *plan)
+{
+    size_t used[PL_EP_MAX] = {0};
+    uint32_t before = 0;
+
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        const struct pl_stage_plan *stage = &plan->stages[s];
+        uint32_t mask = tun_board_mask(p, stage);
+
+        if (mask != before) {
+            memset(used, 0, sizeof(used));
+        }
+        before = mask;
+        for (size_t g = 0; g < stage->group_count; g++) {
+            const struct pl_group *group = &stage->groups[g];
+
+            used[group->ep] += (size_t)group->width * group->count;
+            if (used[group->ep] > p->eps[group->ep].cores) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 bool tun_fits(const struct tun_problem *p, const struct pl_plan *plan)
 {
-    if (p->bounds.stages_max && plan->stage_count > p->bounds.stages_max) {
+    if ((p->bounds.stages_max && plan->stage_count > p->bounds.stages_max) || !has_cores(p, plan)) {
         return false;
-    }
-    for (size_t k = 0; k < p->ep_count; k++) {
-        if (pl_plan_cores(plan, k) > p->eps[k].cores) {
-            return false;
-        }
     }
     for (size_t s = 0; s < plan->stage_count && p->bounds.one_ep_stages; s++) {
         if (plan->stages[s].group_count != 1 || plan->stages[s].groups[0].count != 1) {

@@ -58,6 +58,17 @@ static int write_key(const struct tun_problem *p, const struct pl_group *group, 
     return 0;
 }
 
+/* The layers of @key, none yet if it is new. Return: borrowed; NULL: out of memory. */
+static json_t *layers_of(json_t *root, const char *key)
+{
+    json_t *layers = json_object_get(root, key);
+
+    if (!layers && json_object_set_new(root, key, json_array()) == 0) {
+        layers = json_object_get(root, key);
+    }
+    return layers;
+}
+
 int tun_mapping_json(const struct tun_problem *p, const struct pl_plan *plan, tun_unit_names names,
                      char ret_error[TUN_ERROR_MAX], json_t **ret)
 {
@@ -69,24 +80,24 @@ int tun_mapping_json(const struct tun_problem *p, const struct pl_plan *plan, tu
     for (size_t s = 0; !error && s < plan->stage_count; s++) {
         const struct pl_stage_plan *stage = &plan->stages[s];
         const struct pl_group *group = &stage->groups[0];
-        json_t *layers = json_array();
+        json_t *layers = NULL;
         char key[KEY_MAX];
 
         if (stage->group_count != 1 || group->count != 1) {
             snprintf(ret_error, TUN_ERROR_MAX, "stage %zu has several teams; a mapping has one", s);
             error = -EINVAL;
         } else {
+            if (used[group->ep] + group->width > p->eps[group->ep].cores) {
+                used[group->ep] = 0; /* it comes back to cores that it left */
+            }
             error = write_key(p, group, used[group->ep], ret_error, key);
+            layers = error ? NULL : layers_of(root, key);
+            error = error ? error : layers ? 0 : -ENOMEM;
         }
         for (size_t u = stage->first_unit; !error && u <= stage->last_unit; u++) {
             error = json_array_append_new(layers, json_string(names[u])) ? -ENOMEM : 0;
         }
-        if (error) {
-            json_decref(layers);
-        } else {
-            used[group->ep] += group->width;
-            error = json_object_set_new(root, key, layers) ? -ENOMEM : 0;
-        }
+        used[group->ep] += error ? 0 : group->width;
     }
     if (error) {
         json_decref(root);
@@ -250,7 +261,6 @@ static bool is_whole(struct tun_reader *r, tun_unit_names names, size_t unit_cou
 static void make_plan(struct tun_reader *r, const struct tun_mapping *m, size_t unit_count,
                       tun_unit_names names, struct pl_plan *ret)
 {
-    bool used[base_array_count(m->places)] = {false};
     struct pl_plan plan = {0};
 
     for (size_t u = 0; u < unit_count; u++) {
@@ -260,12 +270,10 @@ static void make_plan(struct tun_reader *r, const struct tun_mapping *m, size_t 
             plan.stages[plan.stage_count - 1].last_unit = (uint16_t)u;
             continue;
         }
-        if (used[place] || plan.stage_count == PL_STAGE_MAX) {
-            tun_wrong(r, "", "layer \"%.60s\" comes back to a place that was left; a plan cannot",
-                      names[u]);
+        if (plan.stage_count == PL_STAGE_MAX) {
+            tun_wrong(r, "", "the mapping has more than %u stages", PL_STAGE_MAX);
             return;
         }
-        used[place] = true;
         plan.stages[plan.stage_count++] = (struct pl_stage_plan){.first_unit = (uint16_t)u,
                                                                  .last_unit = (uint16_t)u,
                                                                  .group_count = 1,

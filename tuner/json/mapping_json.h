@@ -18,8 +18,8 @@
  *  - Layers may come in any order and may be split finer than units: a name that is no unit's is
  *    passed over, but every unit must be named. A key may be empty.
  *
- * A mapping may leave a place and come back to it; a plan may not, and that is refused, except where
- * only teams are asked for. Any thread.
+ * A mapping may leave a place and come back to it: the plan has a stage for each visit, and their
+ * teams share the cores. Any thread.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ typedef const char *const *tun_unit_names;
 int tun_mapping_json(const struct tun_problem *p, const struct pl_plan *plan, tun_unit_names names,
                      char ret_error[TUN_ERROR_MAX], json_t **ret);
 
-/* Who runs what, as a mapping says it: a plan, or not. */
+/* Who runs what, as a mapping says it, also where it has more stages than a plan may. */
 struct tun_mapping_place { /* a key */
     struct pl_group team;
     uint32_t cores; /* which of the board's, one bit each; 0: not by number */

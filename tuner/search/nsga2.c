@@ -6,10 +6,11 @@
  * memory and largest energy of a board), on one board bottleneck, latency and energy. Level 1 of a
  * stage judges by the cost table, level 2 by trials.
  *
- * Readings: the paper maps layers freely (NE), but a plan is a chain of stages and gives no core
- * out twice. So a mapping that comes back to a place it has left misses a bound by as much as it
- * does so, as one does that misses a bound on time, memory or energy, and is not tried. A plan that
- * was measured is not run again: what it showed is looked up. */
+ * Readings: the paper maps layers freely (NE). A plan may come back to a board, whose visits then
+ * share its cores; but within a visit it is a chain of stages and gives no core out twice, as each
+ * belongs to one team. So a mapping that comes back to a place while it is on one board misses a
+ * bound by as much as it does so, as one does that misses a bound on time, memory or energy, and is
+ * not tried. A plan that was measured is not run again: what it showed is looked up. */
 
 #include "tuner/eval_boards.h"
 #include "tuner/learn.h"
@@ -26,11 +27,12 @@ struct state {
     size_t best;               /* log index of the best of this stage, SIZE_MAX */
 };
 
-/* The mapping as a plan. Return: how often it comes back to a place, or has a stage too many. */
+/* The mapping as a plan. Return: how often it comes back to a place within one visit of a board, or
+ * has a stage too many. */
 static size_t make_plan(const struct tun_problem *p, const uint16_t *places, struct pl_plan *ret)
 {
+    size_t most = p->bounds.stages_max ? p->bounds.stages_max : PL_STAGE_MAX, again = 0;
     bool used[PL_EP_MAX] = {false};
-    size_t again = 0;
 
     ret->stage_count = 0;
     for (size_t u = 0; u < p->unit_count; u++) {
@@ -42,9 +44,12 @@ static size_t make_plan(const struct tun_problem *p, const uint16_t *places, str
             }
             continue;
         }
-        again += used[places[u]];
+        if (u > 0 && p->eps[places[u]].board != p->eps[places[u - 1]].board) {
+            memset(used, 0, sizeof(used));
+        }
+        again += used[places[u]] || ret->stage_count == base_min(most, (size_t)PL_STAGE_MAX);
         used[places[u]] = true;
-        if (again == 0) { /* no place twice: at most PL_EP_MAX stages */
+        if (again == 0) {
             stage = &ret->stages[ret->stage_count++];
             *stage = (struct pl_stage_plan){
                 .first_unit = (uint16_t)u,
@@ -52,9 +57,6 @@ static size_t make_plan(const struct tun_problem *p, const uint16_t *places, str
                 .group_count = 1,
                 .groups = {{.ep = places[u], .width = p->eps[places[u]].cores, .count = 1}}};
         }
-    }
-    if (p->bounds.stages_max && again == 0 && ret->stage_count > p->bounds.stages_max) {
-        again = ret->stage_count - p->bounds.stages_max;
     }
     return again;
 }

@@ -89,6 +89,37 @@ TEST(each_objective_and_bounds)
     }
 }
 
+/* Units 0 and 2 are cheap on the head alone, unit 1 on b2 alone: the best mapping comes back. */
+TEST(over_boards_a_mapping_may_come_back)
+{
+    static const struct tun_ep eps[] = {{"a", 1, 1, 1, 1, 0}, {"b2:a", 1, 1, 1, 1, 1}};
+    struct tun_options o = {.encoding = TUN_ENCODING_NE, .seed = 1};
+    struct tun_problem p = t_problem(3, eps, 2);
+    char text[PL_PLAN_TEXT_MAX];
+    struct tun_search *s;
+
+    p.handoff_ns = 0;
+    for (size_t u = 0; u < 3; u++) {
+        tun_cell_at(&p.costs, 0, 1, u)->ns = u == 1 ? 100 : 1;
+        tun_cell_at(&p.costs, 1, 1, u)->ns = u == 1 ? 1 : 100;
+    }
+    p.boards.count = 2;
+    snprintf(p.boards.boards[0].name, PL_BOARD_NAME_MAX, "head");
+    snprintf(p.boards.boards[1].name, PL_BOARD_NAME_MAX, "b2");
+    s = t_search("nsga2", &p, &o);
+    t_drive(s, &p, NULL, NULL);
+    T_EQ(tun_plan_text(&p, &tun_search_result(s)->plan, text), 0);
+    T_STR(text, "0-0@a|1-1@b2:a|2-2@a");
+    T_NEAR(tun_search_result(s)->measured.bottleneck_ns, 2, 1e-9); /* both visits of the head */
+    tun_search_free(s);
+    p.bounds.stages_max = 2;
+    s = t_search("nsga2", &p, &o);
+    t_drive(s, &p, NULL, NULL);
+    T_TRUE(tun_search_result(s)->plan.stage_count <= 2);
+    tun_search_free(s);
+    tun_problem_deinit(&p);
+}
+
 TEST(one_place_is_one_plan)
 {
     static const struct tun_ep one[] = {{"core", 1, 1, 1, 1}};

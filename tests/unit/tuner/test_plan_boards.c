@@ -207,6 +207,33 @@ TEST(formulas_by_hand)
     T_EQ(o.limit, TUN_LIMIT_PORT);
 }
 
+/* The head's core computes units 0, 1 and 3 of each frame: 10 + 20 + 40; b2's only unit 2: 60. */
+TEST(a_plan_that_comes_back_shares_the_cores)
+{
+    struct tun_outcome o;
+    struct pl_ep_set eps;
+    struct pl_plan plan;
+    char error[256];
+    problem p;
+
+    two_boards(&p);
+    evaluate(&p, "0-1@head:a|2-2@b2:a|3-3@head:a", &o);
+    T_NEAR(o.bottleneck_ns, 70, 1e-9);
+    T_EQ(o.limit, TUN_LIMIT_TEAMS);
+    T_NEAR(o.latency_ns, 30 + (7 + 50) + 60 + (7 + 25) + 40, 1e-9);
+    T_NEAR(o.memory_bytes[0], 3000 + 50 + 400 + 4000 + 50 + 120, 1e-9);
+    tun_eps(&p, &eps);
+    T_EQ(pl_plan_parse("0-1@head:a|2-2@b2:a|3-3@head:a", &eps, 4, error, sizeof(error), &plan), 0);
+    T_TRUE(tun_fits(&p, &plan));
+    T_EQ(pl_plan_parse("0-1@head:a|2-2@head:a|3-3@b2:a", &eps, 4, error, sizeof(error), &plan), 0);
+    T_TRUE(!tun_fits(&p, &plan)); /* twice in one visit */
+    p.boards.count = 1;
+    p.eps[1].board = 0;
+    evaluate(&p, "0-1@head:a|2-2@b2:a|3-3@head:a", &o); /* on one board as well */
+    T_NEAR(o.bottleneck_ns, 70, 1e-9);
+    T_TRUE(!tun_fits(&p, &plan));
+}
+
 TEST(reasons)
 {
     problem p;
