@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two plans take turns on live frames, and the better one stays. */
 #include "daemon/adapt/adapter_private.h"
-#include "daemon/plans/trial.h"
 #include "daemon/service/log.h"
 
 #define STEP_MS 4u

@@ -165,7 +165,9 @@ static void update(struct dmn_board_model *bm)
         dmn_hops_text(bm->route->hop, bm->route->hop_count, bm->of->report, bm->text);
     }
     if (!bm->model->leaving) {
-        record(bm, was ? before : NULL);
+        if (!bm->trial) { /* else the search tells */
+            record(bm, was ? before : NULL);
+        }
         DMN_TELL(bm->of->listeners, serving_changed, bm->model);
     }
 }

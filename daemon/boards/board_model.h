@@ -17,6 +17,7 @@
 #include "daemon/config/config.h"
 #include "daemon/models/elsewhere.h"
 
+struct dmn_board_trial;
 struct dmn_spread_job;
 
 struct dmn_board_model {
@@ -39,6 +40,8 @@ struct dmn_board_model {
     bool fixed;                  /* .fixes is wanted; else one that is planned */
     struct dmn_route_text fixes; /* if fixed; hop_count 0: no route */
     bool missing;                /* a board went since the route was made; the others go on */
+    bool searched; /* a search measured what is best; costs alone change no planned route */
+    struct dmn_board_trial *trial; /* of a search that goes on, or NULL: nothing else changes it */
     uint64_t retry_ns, back_off_ns, ready_ns;
     char why[512]; /* the present route: a phrase for the history, such as "board b2 is away" */
     /* spread_auto.c */
@@ -92,6 +95,16 @@ void dmn_boards_set_alone(const struct dmn_model *m);
 /** dmn_boards_unset() - the configuration decides again. */
 void dmn_boards_unset(const struct dmn_model *m);
 
+/** dmn_spread_searched() - the search is over, and what it chose is wanted already. @text: of the
+ * route or plan that it found; NULL: what was there stays. Where a route was fixed, this one is
+ * from now on; else it stays until boards or links change. */
+void dmn_spread_searched(struct dmn_board_model *bm, const char *text);
+
+/* board_trial.c */
+/** dmn_board_trial_leave() - a search goes on without @bm, which is to be freed now. @ends: frames
+ * that are away do not come back. */
+void dmn_board_trial_leave(struct dmn_board_model *bm, bool ends);
+
 /*
  * spread_auto.c: joins costs, decisions and the planner over boards
  *
@@ -115,6 +128,8 @@ void dmn_auto_report(struct dmn_board_model *bm, uint64_t now_ns);
 /** dmn_auto_release() - the route is not fixed any more. What is wanted stays so until something
  * better is found. */
 void dmn_auto_release(struct dmn_board_model *bm);
+/** dmn_auto_searched() - what is wanted was measured now, as the best of a search. */
+void dmn_auto_searched(struct dmn_board_model *bm);
 /** dmn_auto_query() - all that is known now, for planning on a work thread. @ret: the caller's,
  * dmn_spread_query_deinit(). Return: 0; -EOPNOTSUPP: the model cannot be spread; -ENODATA:
  * piped-link is away; -EINVAL or -ENOMEM. */

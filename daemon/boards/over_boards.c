@@ -138,6 +138,7 @@ static void configure(struct dmn_boards *b, struct dmn_model *m)
     const char *text = c ? c->boards : DMN_BOARDS_OFF;
 
     if (bm && strcmp(bm->config, text) != 0) {
+        dmn_board_trial_leave(bm, false);
         bm = dmn_board_model_free(bm, false);
     }
     if (bm || strcmp(text, DMN_BOARDS_OFF) == 0) {
@@ -196,6 +197,7 @@ static void on_ending(void *ctx, struct dmn_model *m)
     struct dmn_board_model *bm = dmn_boards_of(m);
 
     if (bm) {
+        dmn_board_trial_leave(bm, true);
         dmn_board_model_free(bm, true);
     }
 }

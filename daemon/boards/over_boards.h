@@ -44,3 +44,9 @@ void dmn_boards_reporter_gone(struct dmn_boards *b);
 /** dmn_boards_routes() - Return: the routes that are wanted now, owned by the caller (free); NULL:
  * out of memory. */
 struct brd_routes *dmn_boards_routes(const struct dmn_boards *b);
+
+struct dmn_retune_request;
+/** dmn_boards_retune() - starts a search over all boards that are there: dmn_retune_begin(), whose
+ * @q says nothing of boards or costs. Return: as that; -EOPNOTSUPP: the model cannot be spread;
+ * -ENODATA: piped-link is away; -ENODEV: no other board is there. */
+int dmn_boards_retune(struct dmn_model *m, const struct dmn_retune_request *q);

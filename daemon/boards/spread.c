@@ -153,7 +153,7 @@ void dmn_spread_report(struct dmn_board_model *bm, uint64_t now_ns)
     if (bm->spreads) {
         dmn_auto_report(bm, now_ns);
     }
-    if (!bm->fixed || bm->fixes.hop_count == 0) {
+    if (!bm->fixed || bm->fixes.hop_count == 0 || bm->trial) {
         return;
     }
     if (!r) {
@@ -274,6 +274,21 @@ void dmn_boards_unset(const struct dmn_model *m)
     if (bm->fixed &&
         (!r || bm->fixes.hop_count == 0 || first_away(&bm->fixes, r) || make(bm) < 0)) {
         dmn_spread_want(bm, 0);
+    }
+}
+
+void dmn_spread_searched(struct dmn_board_model *bm, const char *text)
+{
+    struct dmn_route_text route = {0};
+    char why[DMN_ROUTE_ERROR_MAX];
+
+    dmn_spread_say(bm, "%s", text ? "a search found it" : "a search found nothing better");
+    if (!bm->fixed) {
+        dmn_auto_searched(bm);
+    } else if (text) {
+        (void)read_text(bm->model, text, why, &route); /* a plan of this board: no route */
+        bm->set = true;
+        fix(bm, &route);
     }
 }
 

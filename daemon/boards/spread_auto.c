@@ -139,6 +139,19 @@ static int make_query(const struct dmn_board_model *bm, const struct view *v,
     return error;
 }
 
+void dmn_auto_searched(struct dmn_board_model *bm)
+{
+    uint64_t now = base_now_ns();
+    struct view v;
+
+    if (bm->of->report) {
+        look(bm, now, &v);
+        dmn_decide_sought(&bm->decide, &v.in);
+        dmn_decide_changed(&bm->decide, DMN_DUE_BOARDS, now);
+        bm->searched = true;
+    }
+}
+
 int dmn_auto_query(const struct dmn_board_model *bm, struct dmn_spread_query *ret)
 {
     struct view v;
@@ -221,7 +234,7 @@ static void done(struct dmn_job *work)
     struct view v;
 
     bm->job = NULL;
-    if (bm->of->report && !bm->fixed) {
+    if (bm->of->report && !bm->fixed && !bm->trial) {
         uint64_t now = base_now_ns();
 
         look(bm, now, &v);
@@ -269,11 +282,15 @@ static void consider(struct dmn_board_model *bm, uint64_t now_ns)
     struct view v;
     enum dmn_due due;
 
-    if (bm->job || bm->fixed) {
+    if (bm->job || bm->fixed || bm->trial) {
         return;
     }
     look(bm, now_ns, &v);
     due = dmn_decide_due(&bm->decide, &v.in, &v.now, now_ns);
+    if (due == DMN_DUE_COSTS && bm->searched) {
+        return; /* costs predict what was measured */
+    }
+    bm->searched &= due == DMN_DUE_NOT;
     if (due != DMN_DUE_NOT && v.boards > 0) {
         start(bm, &v, due, now_ns);
     } else if (due != DMN_DUE_NOT) {
@@ -289,7 +306,8 @@ void dmn_auto_report(struct dmn_board_model *bm, uint64_t now_ns)
 
     if (!r) {
         dmn_decide_away(&bm->decide);
-        if (!bm->fixed) {
+        bm->searched = false;
+        if (!bm->fixed && !bm->trial) {
             dmn_spread_say(bm, "piped-link is away");
             take_none(bm, DMN_DUE_BROKEN, now_ns);
         }
@@ -298,7 +316,8 @@ void dmn_auto_report(struct dmn_board_model *bm, uint64_t now_ns)
     dmn_past_learn(&bm->past, bm->route->content, r, now_ns);
     look(bm, now_ns, &v);
     dmn_decide_see(&bm->decide, r, &v.now, now_ns);
-    if (bm->wire_bytes > 0 && fabs(wire_bytes(bm) / bm->wire_bytes - 1) > DMN_SIGN_LINKS) {
+    if (bm->wire_bytes > 0 && !bm->searched &&
+        fabs(wire_bytes(bm) / bm->wire_bytes - 1) > DMN_SIGN_LINKS) {
         bm->decide.sought = false; /* clients send pictures now, or tensors */
         bm->wire_bytes = 0;
     }
@@ -307,7 +326,7 @@ void dmn_auto_report(struct dmn_board_model *bm, uint64_t now_ns)
 
 void dmn_auto_release(struct dmn_board_model *bm)
 {
-    bm->fixed = false;
+    bm->fixed = bm->searched = false;
     bm->decide.sought = false;
     memset(bm->decide.change_ns, 0, sizeof(bm->decide.change_ns));
     dmn_spread_say(bm, "no route was sought yet");

@@ -225,6 +225,14 @@ static int plan_of(const struct dmn_spread_table *t, const struct brd_hop *hop, 
     return next == t->p.unit_count ? lateness(t, hop, count, ret, late) : -EINVAL;
 }
 
+int dmn_hops_plan(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
+                  struct pl_plan *ret)
+{
+    double late[PL_STAGE_MAX];
+
+    return plan_of(t, hop, count, ret, late);
+}
+
 /* ---- what a plan does ---- */
 
 /* Frames that keep a board busy with a hop, as ipc/boards/route_window.h counts them: twice

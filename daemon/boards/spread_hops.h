@@ -24,6 +24,11 @@
 int dmn_plan_hops(const struct dmn_spread_table *t, const struct pl_plan *plan, struct brd_hop *ret,
                   size_t *ret_count);
 
+/** dmn_hops_plan() - the best plan by the table with just these hops. Return: 0; -EINVAL: a board
+ * is not of the table, or the hops do not fit the model; -ENOMEM. */
+int dmn_hops_plan(const struct dmn_spread_table *t, const struct brd_hop *hop, size_t count,
+                  struct pl_plan *ret);
+
 /** dmn_hops_load() - Return: a board of @b has other units there than in @a, so it must load a
  * segment. */
 bool dmn_hops_load(const struct brd_hop *a, size_t a_count, const struct brd_hop *b,

@@ -49,6 +49,13 @@ static struct dmn_spread_inputs inputs_of(const struct dmn_spread_query *q)
         .here = &q->here, .report = &q->report, .past = &q->past, .may = &q->may};
 }
 
+int dmn_spread_query_table(const struct dmn_spread_query *q, struct dmn_spread_table *ret)
+{
+    struct dmn_spread_inputs in = inputs_of(q);
+
+    return dmn_spread_table_init(&in, ret);
+}
+
 static int judge_alone(const struct dmn_spread_table *t, struct dmn_figures *ret)
 {
     base_autofree struct tun_solution *s = calloc(1, sizeof(*s));

@@ -26,6 +26,10 @@ int dmn_spread_query_init(struct dmn_spread_query *q, struct tun_problem *here,
                           const struct dmn_spread_inputs *in, const struct dmn_present *present);
 void dmn_spread_query_deinit(struct dmn_spread_query *q);
 
+/** dmn_spread_query_table() - the problem over boards. @ret: the caller's,
+ * dmn_spread_table_deinit(). Return: as dmn_spread_table_init(). */
+int dmn_spread_query_table(const struct dmn_spread_query *q, struct dmn_spread_table *ret);
+
 struct dmn_spread_answer {
     struct dmn_figures best, present, alone; /* not possible: there is none */
     struct pl_plan plan; /* the best over boards, for a table of the same inputs */

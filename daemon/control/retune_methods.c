@@ -3,6 +3,8 @@
 
 #include "base/base.h"
 #include "base/near_word.h"
+#include "daemon/boards/board_model.h"
+#include "daemon/boards/over_boards.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
 #include "daemon/plans/plans.h"
@@ -76,37 +78,78 @@ static void on_retuned(void *ctx, const struct dmn_outcome *o, struct dmn_histor
     }
 }
 
-void dmn_method_retune(struct dmn_call *c, struct dmn_model *m)
+/* Answers why no search could begin. */
+static void refuse(struct dmn_call *c, const struct dmn_model *m, int error)
+{
+    const struct dmn_board_model *bm = dmn_boards_of(m);
+
+    switch (error) {
+    case -EBUSY:
+        dmn_call_error(c, "Busy", "a retune or a change of plan is in progress");
+        break;
+    case -ENODATA:
+        dmn_call_error(c, "Unsupported", "%s",
+                       dmn_call_asks(c, "boards")
+                           ? "piped-link is away; start the service piped-link"
+                           : "the model is too large to run on this board alone "
+                             "(boards.memory_mib)");
+        break;
+    case -ENODEV:
+        dmn_call_error(c, "Unsupported", "no other board is there");
+        break;
+    case -EOPNOTSUPP:
+        dmn_call_error(c, "Unsupported", "model %s: %s", m->name,
+                       bm ? bm->why
+                          : "its key boards is \"" DMN_BOARDS_OFF "\"; set it to \"" DMN_BOARDS_AUTO
+                            "\" and reload");
+        break;
+    case -EINVAL:
+        dmn_call_invalid(c, "objective");
+        break;
+    default:
+        dmn_call_error(c, "Busy", "%s", strerror(-error));
+    }
+}
+
+/* The search that was asked for, or the configuration's. Return: NULL: the call was answered. */
+static const struct tun_algorithm *algorithm(struct dmn_call *c, bool boards)
 {
     const char *name = json_text_of(c->parameters, "algorithm");
     bool wait = !json_is_false(json_object_get(c->parameters, "wait"));
+    const struct tun_algorithm *a =
+        *name ? tun_algorithm_find(name)
+              : dmn_planner_algorithm(dmn_machine_config(c->control->machine));
+
+    if (!a) {
+        unknown_algorithm(c, name);
+    } else if (boards && a != &tun_exact && a != &tun_nsga2) {
+        if (!*name) {
+            return &tun_exact;
+        }
+        dmn_call_error(c, "Unsupported", "%s searches one board; over boards: exact, nsga2", name);
+        return NULL;
+    }
+    return a;
+}
+
+void dmn_method_retune(struct dmn_call *c, struct dmn_model *m)
+{
     struct dmn_retune_request q = {
+    bool boards = dmn_call_asks(c, "boards");
         .cause = DMN_CAUSE_REQUEST, .done = wait ? on_retuned : NULL, .done_ctx = c};
     int error;
 
-    q.algorithm = *name ? tun_algorithm_find(name)
-                        : dmn_planner_algorithm(dmn_machine_config(c->control->machine));
-    if (!q.algorithm) {
-        unknown_algorithm(c, name);
-        return;
-    }
-    if (!goal(c, &q.goal) || !options(c, &q.options)) {
+    q.algorithm = algorithm(c, boards);
+    if (!q.algorithm || !goal(c, &q.goal) || !options(c, &q.options)) {
         return;
     }
     if (dmn_profiling(c->control->plans)) {
         dmn_call_error(c, "Busy", "profiling is in progress; it would distort measurements");
         return;
     }
-    error = dmn_retune_begin(m, &q);
-    if (error == -EBUSY) {
-        dmn_call_error(c, "Busy", "a retune or a change of plan is in progress");
-    } else if (error == -ENODATA) {
-        dmn_call_error(c, "Unsupported",
-                       "the model is too large to run on this board alone (boards.memory_mib)");
-    } else if (error == -EINVAL) {
-        dmn_call_invalid(c, "objective");
-    } else if (error) {
-        dmn_call_error(c, "Busy", "%s", strerror(-error));
+    error = boards ? dmn_boards_retune(m, &q) : dmn_retune_begin(m, &q);
+    if (error) {
+        refuse(c, m, error);
     } else if (!wait) {
         dmn_call_reply(c, json_pack("{s:n}", "event"), false);
     }

@@ -136,8 +136,12 @@ void dmn_method_switch(struct dmn_model *m, struct dmn_call *c, const struct pl_
 static int set_route(struct dmn_model *m, struct dmn_call *c, const char *text, char *why)
 {
     const struct dmn_board_model *bm = dmn_boards_of(m);
-    int r = dmn_boards_set(m, text, why);
+    int r;
 
+    if (!dmn_method_may_switch(m, c)) {
+        return 0;
+    }
+    r = dmn_boards_set(m, text, why);
     if (r == 0) {
         dmn_call_reply(c,
                        json_pack("{s:s, s:I, s:[s]}", "plan", text, "epoch",

@@ -22,6 +22,7 @@ static int measure(struct dmn_model *m, const struct pl_plan *plan)
     struct dmn_trial_limits limits = {
         .frames = (uint64_t)dmn_config_int(config, DMN_KEY_PLANNER_FRAMES),
         .budget_ns = (uint64_t)dmn_config_int(config, DMN_KEY_PLANNER_MS) * BASE_NS_PER_MS,
+        .anew = r->phase == DMN_RETUNE_AGAIN,
     };
 
     if (r->phase == DMN_RETUNE_SHAPES) {
@@ -30,6 +31,16 @@ static int measure(struct dmn_model *m, const struct pl_plan *plan)
     }
     if (r->phase >= DMN_RETUNE_KNOWN && r->phase <= DMN_RETUNE_SEARCH) {
         limits.stop_ns = dmn_retune_stop_ns(r);
+    }
+    r->serves = *plan;
+    if (r->q.over.ctx) {
+        int began = r->q.over.begin(r->q.over.ctx, plan, &limits);
+
+        r->elsewhere = began == 0;
+        r->measuring = began == 0;
+        if (began <= 0) {
+            return began;
+        }
     }
     if (!pl_plan_equal(plan, pl_current_plan(m->pipe))) {
         int error =
@@ -72,6 +83,37 @@ static void perform(struct dmn_model *m, struct dmn_retune_next n)
     dmn_retune_conclude(r, n.outcome);
 }
 
+/* What a measurement showed. Over boards, memory and energy are those of the table. */
+static int measured(struct dmn_model *m, struct tun_trial *ret, struct tun_sample **ret_samples,
+                    double *ret_ci)
+{
+    struct dmn_retune *r = m->planning->retune;
+    struct tun_outcome o;
+    int error;
+
+    if (r->elsewhere) {
+        return r->q.over.result(r->q.over.ctx, &r->problem, ret, ret_samples, ret_ci);
+    }
+    error = dmn_trial_result(&r->trial, m, base_now_ns(), ret, ret_samples, ret_ci);
+    if (!error && r->q.over.ctx && tun_eval(&r->problem, &r->serves, &o) == 0) {
+        ret->measured.most_memory_bytes = o.most_memory_bytes;
+        ret->measured.most_energy_nj = o.most_energy_nj;
+        memcpy(ret->measured.board_energy_nj, o.board_energy_nj, sizeof(o.board_energy_nj));
+    }
+    return error;
+}
+
+/* What the serving plan takes by the table; 0: unknown. */
+static double predicted_ns(struct dmn_model *m)
+{
+    struct dmn_retune *r = m->planning->retune;
+    struct tun_outcome o;
+    bool known = r->q.over.ctx ? tun_eval(&r->problem, &r->serves, &o) == 0
+                               : dmn_planner_expect(m, pl_current_plan(m->pipe), &o);
+
+    return known ? o.bottleneck_ns : 0;
+}
+
 /* The measurement is over; its result becomes r->last. */
 static void take_result(struct dmn_model *m)
 {
@@ -82,20 +124,17 @@ static void take_result(struct dmn_model *m)
                                                 [DMN_RETUNE_AGAIN] = DMN_ROLE_AGAIN};
     struct dmn_retune *r = m->planning->retune;
     struct dmn_history_trial trial;
-    struct tun_outcome predicted;
-    double predicted_ns = 0;
+    double predicted = predicted_ns(m);
 
     r->measuring = false;
-    if (dmn_planner_expect(m, pl_current_plan(m->pipe), &predicted)) {
-        predicted_ns = predicted.bottleneck_ns;
-    }
     free(base_take(r->samples));
-    if (dmn_trial_result(&r->trial, m, base_now_ns(), &r->last, &r->samples, &r->last_ci) != 0) {
-        r->last = (struct tun_trial){.plan = *pl_current_plan(m->pipe), .failed = true};
+    if (measured(m, &r->last, &r->samples, &r->last_ci) != 0) {
+        r->last = (struct tun_trial){.failed = true};
     }
+    r->last.plan = r->serves;
     r->last.samples = NULL;
     dmn_planner_learn(m);
-    trial = dmn_retune_note_trial(m, roles[r->phase], r->last_ci, predicted_ns);
+    trial = dmn_retune_note_trial(m, roles[r->phase], r->last_ci, predicted);
     DMN_TELL(m->planning->of->listeners, trial_ended, m, &trial);
 }
 
@@ -106,23 +145,35 @@ static void finish(struct dmn_model *m)
     struct dmn_origin found = {.from = DMN_FROM_SEARCH, .algorithm = r->q.algorithm};
 
     r->phase = DMN_RETUNE_OVER;
-    if (r->chosen->frames && !r->chosen->failed) {
+    if (r->chosen->frames && !r->chosen->failed && !r->elsewhere) {
         m->planning->measured = *r->chosen;
         dmn_history_now(m->planning->measured_at);
     }
     dmn_retune_keep_tried(m);
     dmn_retune_write_event(m);
-    dmn_plan_adopt(m,
-                   &(struct dmn_switch){.origin = r->chosen == &r->first ? r->origin_before : found,
-                                        .keep = !dmn_costs_held(m).trials});
+    if (!r->elsewhere) {
+        dmn_plan_adopt(
+            m, &(struct dmn_switch){.origin = r->chosen == &r->first ? r->origin_before : found,
+                                    .keep = !dmn_costs_held(m).trials});
+    }
+    if (r->q.over.ctx) {
+        r->q.over.adopt(r->q.over.ctx, &r->after, r->chosen != &r->first);
+    }
 }
 
 /* Return: the final plan serves, or never will. */
 static bool arrive(struct dmn_model *m)
 {
     struct dmn_retune *r = m->planning->retune;
-    int error;
+    int error = 1;
 
+    if (r->q.over.ctx && !m->leaving) {
+        error = r->q.over.begin(r->q.over.ctx, &r->after, NULL);
+        r->elsewhere = error == 0;
+    }
+    if (r->elsewhere || error < 0) { /* a route that cannot serve now is wanted again by itself */
+        return true;
+    }
     if (m->leaving || pl_plan_equal(pl_current_plan(m->pipe), &r->after)) {
         return m->leaving || !pl_switching(m->pipe);
     }
@@ -162,9 +213,15 @@ void dmn_retune_step(struct dmn_model *m)
         if (!r->measuring) {
             return; /* the search is busy */
         }
-        dmn_synthetic_fill(&r->synthetic, m);
-        if (pl_switching(m->pipe) || !dmn_trial_over(&r->trial, m, base_now_ns())) {
-            return;
+        if (r->elsewhere) {
+            if (!r->q.over.over(r->q.over.ctx, base_now_ns())) {
+                return;
+            }
+        } else {
+            dmn_synthetic_fill(&r->synthetic, m);
+            if (pl_switching(m->pipe) || !dmn_trial_over(&r->trial, m, base_now_ns())) {
+                return;
+            }
         }
         take_result(m);
         perform(m, dmn_retune_measured(m));
@@ -172,7 +229,8 @@ void dmn_retune_step(struct dmn_model *m)
     if (r->phase == DMN_RETUNE_LAST && arrive(m)) {
         finish(m);
     }
-    if (r->phase == DMN_RETUNE_OVER && r->synthetic.outstanding == 0) {
+    if (r->phase == DMN_RETUNE_OVER && r->synthetic.outstanding == 0 &&
+        !(r->q.over.ctx && r->q.over.busy(r->q.over.ctx))) {
         dmn_retune_free(m);
     }
 }
@@ -181,7 +239,7 @@ void dmn_retune_collected(struct dmn_model *m, const struct pl_frame *f)
 {
     struct dmn_retune *r = m->planning->retune;
 
-    if (r->measuring) {
+    if (r->measuring && !r->elsewhere) {
         dmn_trial_collected(&r->trial, m, f);
     }
 }
@@ -228,12 +286,26 @@ static int take_request(struct dmn_retune *r, const struct dmn_model *m,
     }
     snprintf(r->happened, sizeof(r->happened), "%s", q->why ? q->why : "");
     r->q.why = NULL;
-    r->before = *pl_current_plan(m->pipe);
+    r->before = q->before ? *q->before : *pl_current_plan(m->pipe);
+    r->q.before = NULL;
     r->q.options.from = q->options.from ? &r->before : NULL;
     return 0;
 }
 
-int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
+/* A retune for the request. Return: owned; NULL: out of memory. */
+static struct dmn_retune *retune_new(const struct dmn_model *m, const struct dmn_retune_request *q)
+{
+    struct dmn_retune *r = calloc(1, sizeof(*r));
+
+    if (r && ((!pl_asleep(m->pipe) && dmn_synthetic_init(&r->synthetic, m) < 0) ||
+              take_request(r, m, q) < 0)) {
+        dmn_synthetic_deinit(&r->synthetic);
+        free(base_take(r));
+    }
+    return r;
+}
+
+static int begin(struct dmn_model *m, const struct dmn_retune_request *q)
 {
     base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
     struct dmn_plans *plans = m->planning->of;
@@ -243,19 +315,15 @@ int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
     if (dmn_plan_changing(m) || pl_switching(m->pipe) || m->leaving || plans->models->stopping) {
         return -EBUSY;
     }
-    if (pl_asleep(m->pipe)) {
+    if (pl_asleep(m->pipe) && !q->over.ctx) {
         return -ENODATA;
     }
     error = dmn_planner_problem(m, &q->goal, &p);
     if (error) {
         return error;
     }
-    r = calloc(1, sizeof(*r));
-    if (!r || dmn_synthetic_init(&r->synthetic, m) < 0 || take_request(r, m, q) < 0) {
-        if (r) {
-            dmn_synthetic_deinit(&r->synthetic);
-        }
-        free(r);
+    r = retune_new(m, q);
+    if (!r) {
         return -ENOMEM;
     }
     r->rule.objective = p.objective;
@@ -263,7 +331,6 @@ int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
     r->began_ns = base_now_ns();
     r->idle = dmn_synthetic_idle(m, r->began_ns);
     r->first.plan = r->before;
-    dmn_model_plan_text(m, r->plan_before);
     r->origin_before = m->origin;
     r->collected = m->stats.collected;
     r->answered = m->stats.answered;
@@ -271,9 +338,28 @@ int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
     m->planning->retune = r;
     dmn_log_with(LOG_INFO, (struct dmn_log_fields){.id = DMN_MSG_RETUNE_BEGIN, .model = m->name},
                  "model %s: retune started, by %s", m->name, q->algorithm->name);
+    dmn_retune_plan_text(m, &r->before, r->plan_before);
+    return 0;
+}
+
+int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
+{
+    struct dmn_plans *plans = m->planning->of;
+    int error = begin(m, q);
+
+    if (error) {
+        if (q->over.ctx) {
+            q->over.free(q->over.ctx);
+        }
+        return error;
+    }
     DMN_TELL(plans->listeners, retune_begun, m, q->algorithm);
     uv_timer_start(&plans->timer, on_timer, STEP_MS, STEP_MS);
-    measure(m, &r->before); /* it serves already: nothing to switch */
+    if (measure(m, &m->planning->retune->before) < 0) { /* a route that is not there any more */
+        m->planning->retune->last =
+            (struct tun_trial){.plan = m->planning->retune->before, .failed = true};
+        perform(m, dmn_retune_measured(m));
+    }
     dmn_retune_step(m);
     return 0;
 }
@@ -333,6 +419,9 @@ void dmn_retune_free(struct dmn_model *m)
     dmn_decided_unref(r->q.decided);
     free(r->notes);
     dmn_synthetic_deinit(&r->synthetic);
+    if (r->q.over.ctx) {
+        r->q.over.free(r->q.over.ctx);
+    }
     tun_problem_deinit(&r->problem);
     free(r->samples);
     free(r);

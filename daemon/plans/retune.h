@@ -15,6 +15,9 @@
  * served meanwhile; synthetic frames run only while no client uses the model
  * (synthetic.c).
  *
+ * Over several boards (dmn_retune_over) the same steps search plans of these, and a measurement is
+ * of the route that a plan becomes; plans of this board alone run in the pipeline as ever.
+ *
  * Every retune leaves an event in the history. The state "tuning" ends with its answer, so whoever
  * reads the answer may start the next one. Threads: the loop thread.
  */
@@ -23,6 +26,7 @@
 #include "daemon/models/done.h"
 #include "daemon/plans/history.h"
 #include "daemon/plans/planner.h"
+#include "daemon/plans/trial.h"
 
 struct dmn_model;
 struct dmn_retune;
@@ -31,6 +35,29 @@ struct dmn_tried;
 /* @o: NULL: the retune is over, and @event (borrowed) describes it; else why it failed. */
 typedef void (*dmn_retune_done_fn)(void *ctx, const struct dmn_outcome *o,
                                    struct dmn_history_event *event);
+
+/* How plans over several boards serve and are measured; daemon/boards/ knows. Each function gets
+ * .ctx, which the retune owns from dmn_retune_begin() on, whatever that returns. */
+struct dmn_retune_over {
+    void *ctx;
+    /* @plan is to serve, and to be measured. Return: 0; DMN_OVER_ALONE: it is one of this board
+     * alone, which the pipeline runs from now on; -errno: it cannot serve. */
+    int (*begin)(void *ctx, const struct pl_plan *plan, const struct dmn_trial_limits *limits);
+    /* Time passed. Return: the measurement that began is over. */
+    bool (*over)(void *ctx, uint64_t now_ns);
+    /* What it showed, as dmn_trial_result() says. Return: 0 or -ENOMEM. */
+    int (*result)(void *ctx, const struct tun_problem *p, struct tun_trial *ret,
+                  struct tun_sample **ret_samples, double *ret_ci);
+    /* @plan for people. */
+    void (*text)(void *ctx, const struct tun_problem *p, const struct pl_plan *plan,
+                 char ret[PL_PLAN_TEXT_MAX]);
+    /* The search is over; @plan serves. @found: it is another one than before. */
+    void (*adopt)(void *ctx, const struct pl_plan *plan, bool found);
+    /* Return: frames of its own are still away. */
+    bool (*busy)(void *ctx);
+    void (*free)(void *ctx);
+};
+enum { DMN_OVER_ALONE = 1 };
 
 struct dmn_retune_request {
     const struct tun_algorithm *algorithm;
@@ -41,6 +68,8 @@ struct dmn_retune_request {
     const char *why;            /* what happened, for the event; NULL: somebody asked */
     const struct pl_plan *known;       /* another plan to measure first; NULL: none */
     const struct tun_problem *problem; /* the costs as they are now; NULL: the model's table */
+    struct dmn_retune_over over;       /* ctx NULL: on this board alone */
+    const struct pl_plan *before;      /* of `over`: what serves now; NULL: the pipeline's plan */
     struct dmn_decided *decided;       /* the decision that started it, for the event; NULL: none */
     dmn_retune_done_fn done;           /* called at the end; NULL: nobody waits */
     void *done_ctx;

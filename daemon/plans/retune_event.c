@@ -52,6 +52,18 @@ void dmn_retune_note_predicted(struct dmn_retune *r)
     }
 }
 
+void dmn_retune_plan_text(const struct dmn_model *m, const struct pl_plan *plan,
+                          char ret[PL_PLAN_TEXT_MAX])
+{
+    const struct dmn_retune *r = m->planning->retune;
+
+    if (r->q.over.ctx) {
+        r->q.over.text(r->q.over.ctx, &r->problem, plan, ret);
+    } else {
+        pl_plan_format(plan, &m->planning->of->machine->eps, ret, PL_PLAN_TEXT_MAX);
+    }
+}
+
 /* The trials for the event. Return: owned; NULL: out of memory. */
 static struct dmn_history_trial *list_trials(struct dmn_model *m)
 {
@@ -61,7 +73,7 @@ static struct dmn_history_trial *list_trials(struct dmn_model *m)
     for (size_t i = 0; i < r->note_count && list; i++) {
         char plan[PL_PLAN_TEXT_MAX];
 
-        pl_plan_format(&r->notes[i].plan, &m->planning->of->machine->eps, plan, sizeof(plan));
+        dmn_retune_plan_text(m, &r->notes[i].plan, plan);
         list[i] = r->notes[i].trial;
         list[i].plan = strdup(plan);
     }
@@ -148,7 +160,7 @@ void dmn_retune_keep_tried(struct dmn_model *m)
     const struct tun_problem *p = &m->planning->problem;
 
     free(base_take(m->planning->tried));
-    if (r->chosen) {
+    if (r->chosen && !r->q.over.ctx) { /* plans over boards are not this board's */
         m->planning->tried = tried_new(p, &r->q.goal, r->q.algorithm, r->chosen, r->note_count);
     }
     for (size_t i = r->note_count; m->planning->tried && i-- > 0;) { /* the newest comes first */
@@ -169,11 +181,13 @@ static double fps(const struct tun_trial *t)
 static double predicted_gain(struct dmn_model *m, const struct pl_plan *after)
 {
     base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
+    struct dmn_retune *r = m->planning->retune;
     struct tun_outcome a, b;
+    bool known = r->q.over.ctx ? tun_problem_copy(&r->problem, &p) == 0
+                               : dmn_planner_problem(m, &r->q.goal, &p) == 0;
 
-    return dmn_planner_problem(m, &m->planning->retune->q.goal, &p) == 0 &&
-                   tun_eval(&p, after, &a) == 0 &&
-                   tun_eval(&p, &m->planning->retune->before, &b) == 0 && a.bottleneck_ns > 0
+    return known && tun_eval(&p, after, &a) == 0 && tun_eval(&p, &r->before, &b) == 0 &&
+                   a.bottleneck_ns > 0
                ? b.bottleneck_ns / a.bottleneck_ns - 1
                : 0;
 }
@@ -187,7 +201,9 @@ static void detail_text(const struct dmn_retune *r, char *ret, size_t bytes)
         base_append(ret, bytes, " after %zu of team shapes", r->shape_trials);
     }
     base_append(ret, bytes, ", measured %s",
-                r->idle ? "under a synthetic load" : "under live traffic");
+                r->idle         ? "under a synthetic load"
+                : r->q.over.ctx ? "under live traffic and a synthetic load"
+                                : "under live traffic");
     if (r->why[0]) {
         base_append(ret, bytes, "; %s", r->why);
     }
@@ -203,7 +219,7 @@ void dmn_retune_write_event(struct dmn_model *m)
     char after[PL_PLAN_TEXT_MAX], detail[512];
     struct dmn_history_trial *trials = list_trials(m);
 
-    pl_plan_format(plan, &m->planning->of->machine->eps, after, sizeof(after));
+    dmn_retune_plan_text(m, plan, after);
     detail_text(r, detail, sizeof(detail));
     r->event = dmn_event_ref(
         dmn_plan_event(m, &(struct dmn_history_event){

@@ -273,7 +273,7 @@ static struct dmn_retune_next next_shape(struct dmn_model *m)
     struct pl_plan plan;
 
     r->phase = DMN_RETUNE_SHAPES;
-    return r->q.algorithm->reads_costs && problem_now(m, &p) == 0 &&
+    return r->q.algorithm->reads_costs && !r->q.over.ctx && problem_now(m, &p) == 0 &&
                    dmn_shapes_next(&r->shapes, &p, present_ns, &plan)
                ? measure(&plan)
                : begin_search(m);

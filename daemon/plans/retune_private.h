@@ -119,8 +119,9 @@ struct dmn_retune_note {
 struct dmn_retune {
     struct dmn_retune_request q; /* q.done: NULL once called; q.decided: a reference */
     enum dmn_retune_phase phase;
-    bool measuring;
-    struct dmn_trial trial; /* in progress */
+    bool measuring, elsewhere; /* elsewhere: by q.over, not in the pipeline */
+    struct pl_plan serves;     /* what is measured, or was last */
+    struct dmn_trial trial;    /* in progress */
     struct dmn_synthetic synthetic;
     struct dmn_shapes shapes;
     struct dmn_retune_job *job; /* owned; NULL before the search begins */
@@ -184,6 +185,9 @@ struct dmn_history_trial dmn_retune_note_trial(struct dmn_model *m, enum dmn_tri
                                                double ci, double predicted_ns);
 /** dmn_retune_note_predicted() - adds the search's own prediction to the newest trial. */
 void dmn_retune_note_predicted(struct dmn_retune *r);
+/** dmn_retune_plan_text() - a plan of the search for people. */
+void dmn_retune_plan_text(const struct dmn_model *m, const struct pl_plan *plan,
+                          char ret[PL_PLAN_TEXT_MAX]);
 /** dmn_retune_keep_tried() - keeps the completed trials as m->planning->tried, in place of older
  * ones. The plan that will serve is chosen. */
 void dmn_retune_keep_tried(struct dmn_model *m);

@@ -60,6 +60,7 @@ struct dmn_trial_limits {
     uint64_t frames;    /* at least this many, if the budget allows */
     uint64_t budget_ns; /* for counting; filling may take as long again */
     double stop_ns;     /* a bottleneck that is surely above this ends the trial; 0: never */
+    bool anew;          /* also what was measured before; over boards, where that costs much */
     bool every_team;    /* stop once every team has had two frames, whatever the interval */
 };
 

@@ -60,6 +60,17 @@ def a_front_over_boards():
         t.d.pipectl("plan", "show", "--boards", as_json=False, expect=2)
 
 
+def a_search_over_boards_is_refused():
+    with Planned() as t:
+        for words, model, more in ((["piped-link is away"], "digits", {}), (['"off"'], "worker", {}),
+                                   (["shisha", "exact, nsga2"], "digits", {"algorithm": "shisha"})):
+            refused(t.d, words, "Retune", {"model": model, "boards": True, **more})
+        t.up = dict.fromkeys(t.up, False)
+        t.report()
+        refused(t.d, ["no other board is there"], "Retune", {"model": "digits", "boards": True})
+        equal([e["cause"] for e in t.d.call("History")["events"] if e["trials"]], [])
+
+
 def a_route_is_explained():
     with Planned() as t:
         equal(t.d.call("PlanExplain", {"model": "worker"})["explanation"]["boards"], None)
@@ -231,8 +242,8 @@ def bad_mappings_change_nothing():
         t.d.pipectl("plan", "export", t.d.temp, as_json=False, expect=1)
 
 
-LISTED = [a_front_over_boards, a_route_is_explained, a_route_that_does_not_pay_is_explained, a_user_sets_a_route,
-          a_plan_of_this_board_ends_the_route, a_model_that_is_too_large_needs_a_route, mappings_go_out_and_in,
+LISTED = [a_front_over_boards, a_search_over_boards_is_refused, a_route_is_explained, a_route_that_does_not_pay_is_explained,
+          a_user_sets_a_route, a_plan_of_this_board_ends_the_route, a_model_that_is_too_large_needs_a_route, mappings_go_out_and_in,
           bad_mappings_change_nothing]
 
 if __name__ == "__main__":

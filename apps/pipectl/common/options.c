@@ -126,6 +126,8 @@ static const struct cli_option RETUNE[] = {
     {THE_MODEL, .parameter = "model"},
     {"algorithm", "A", SEARCH_NAMES, "the search; default: the key planner.algorithm",
      .parameter = "algorithm"},
+    {"boards", NULL, NULL, "plans over all boards that are there, by exact or nsga2", CLI_FLAG,
+     .parameter = "boards"},
     {"objective", "O", "throughput latency power",
      "what to optimise; default: the key planner.objective", .parameter = "objective"},
     {"fps", "F", "@none", "plans must reach F frames/s", CLI_REAL, 0, 1e-3, 1e9, "fps"},
