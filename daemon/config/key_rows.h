@@ -70,6 +70,8 @@
     INT(PLANNER_ALPHA, "planner.alpha", "trials", 0, 1000, 0, NOW | ADVANCED,                      \
         "A search gives up after this many trials without a gain. 0: the algorithm's own "         \
         "default.")                                                                                \
+    INT(PLANNER_HEURISTIC, "planner.heuristic", "", 0, 6, 0, NOW | ADVANCED,                       \
+        "Shisha's heuristic, 1 to 6 as in its table 1. 0: 3, and its mirror image, too.")          \
     INT(BATCH_WAIT_US, "planner.batch_wait_us", "us", 0, 1000000, 0, START | ADVANCED,             \
         "How long a team that may take several frames at once (/BATCH in a plan) waits for more "  \
         "of them, from when it was given the first. Never so long that a frame misses its "        \

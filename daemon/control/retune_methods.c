@@ -48,9 +48,10 @@ static bool options(struct dmn_call *c, struct tun_options *ret)
 {
     const char *encoding = json_text_of(c->parameters, "encoding");
     enum tun_encoding genes = TUN_ENCODING_SPE;
-    json_int_t alpha =
-                   dmn_config_int(dmn_machine_config(c->control->machine), DMN_KEY_PLANNER_ALPHA),
-               heuristic = 0, stages = 0, trials = 0, seed = 1;
+    const struct dmn_config *config = dmn_machine_config(c->control->machine);
+    json_int_t alpha = dmn_config_int(config, DMN_KEY_PLANNER_ALPHA),
+               heuristic = dmn_config_int(config, DMN_KEY_PLANNER_HEURISTIC), stages = 0,
+               trials = 0, seed = 1;
 
     if (!dmn_call_integer(c, "alpha", 0, 100000, &alpha) ||
         !dmn_call_integer(c, "heuristic", 0, 6, &heuristic) ||
@@ -115,7 +116,6 @@ static void refuse(struct dmn_call *c, const struct dmn_model *m, int error)
 static const struct tun_algorithm *algorithm(struct dmn_call *c, bool boards)
 {
     const char *name = json_text_of(c->parameters, "algorithm");
-    bool wait = !json_is_false(json_object_get(c->parameters, "wait"));
     const struct tun_algorithm *a =
         *name ? tun_algorithm_find(name)
               : dmn_planner_algorithm(dmn_machine_config(c->control->machine));
@@ -134,8 +134,9 @@ static const struct tun_algorithm *algorithm(struct dmn_call *c, bool boards)
 
 void dmn_method_retune(struct dmn_call *c, struct dmn_model *m)
 {
-    struct dmn_retune_request q = {
+    bool wait = !json_is_false(json_object_get(c->parameters, "wait"));
     bool boards = dmn_call_asks(c, "boards");
+    struct dmn_retune_request q = {
         .cause = DMN_CAUSE_REQUEST, .done = wait ? on_retuned : NULL, .done_ctx = c};
     int error;
 

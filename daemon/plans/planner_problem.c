@@ -224,6 +224,7 @@ int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,
         l->planning->start = dmn_config_int(config, DMN_KEY_PLANNER_START)
                                  ? dmn_planner_algorithm(config)
                                  : &tun_exact;
+        l->planning->heuristic = (unsigned)dmn_config_int(config, DMN_KEY_PLANNER_HEURISTIC);
         error = describe(on, l->model, &l->planning->problem);
     }
     if (error) {
@@ -255,7 +256,7 @@ int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,
 static int seed(const struct dmn_planning *p, struct pl_plan *ret)
 {
     static const struct pl_plan none; /* walks begin with Shisha's seed */
-    struct tun_options o = {.seed = 1, .from = &none};
+    struct tun_options o = {.seed = 1, .heuristic = p->heuristic, .from = &none};
     struct tun_search *s = NULL;
     char why[TUN_ERROR_MAX];
     int error = tun_search_new(p->start->name, &p->problem, &o, why, &s);

@@ -109,6 +109,7 @@ struct dmn_planning {
     struct dmn_planner_clocks clocks;
     struct dmn_retune *retune;         /* owned; the search in progress, or NULL */
     const struct tun_algorithm *start; /* finds the first plan */
+    unsigned heuristic;                /* of Shisha there */
     bool start_due;                    /* its search is to be run as soon as frames come */
     struct tun_trial measured; /* by the last retune, of the plan it chose; frames 0: none */
     char measured_at[DMN_DATE_MAX];

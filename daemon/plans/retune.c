@@ -266,7 +266,9 @@ struct dmn_retune_request dmn_retune_configured(const struct dmn_config *config,
     return (struct dmn_retune_request){
         .algorithm = dmn_planner_algorithm(config),
         .goal = dmn_goal_config(config),
-        .options = {.seed = 1, .alpha = (unsigned)dmn_config_int(config, DMN_KEY_PLANNER_ALPHA)},
+        .options = {.seed = 1,
+                    .alpha = (unsigned)dmn_config_int(config, DMN_KEY_PLANNER_ALPHA),
+                    .heuristic = (unsigned)dmn_config_int(config, DMN_KEY_PLANNER_HEURISTIC)},
         .cause = cause};
 }
 
@@ -336,8 +338,6 @@ static int begin(struct dmn_model *m, const struct dmn_retune_request *q)
     r->answered = m->stats.answered;
     r->failed = m->stats.failed;
     m->planning->retune = r;
-    dmn_log_with(LOG_INFO, (struct dmn_log_fields){.id = DMN_MSG_RETUNE_BEGIN, .model = m->name},
-                 "model %s: retune started, by %s", m->name, q->algorithm->name);
     dmn_retune_plan_text(m, &r->before, r->plan_before);
     return 0;
 }
@@ -353,6 +353,8 @@ int dmn_retune_begin(struct dmn_model *m, const struct dmn_retune_request *q)
         }
         return error;
     }
+    dmn_log_with(LOG_INFO, (struct dmn_log_fields){.id = DMN_MSG_RETUNE_BEGIN, .model = m->name},
+                 "model %s: retune started, by %s", m->name, q->algorithm->name);
     DMN_TELL(plans->listeners, retune_begun, m, q->algorithm);
     uv_timer_start(&plans->timer, on_timer, STEP_MS, STEP_MS);
     if (measure(m, &m->planning->retune->before) < 0) { /* a route that is not there any more */
@@ -417,11 +419,11 @@ void dmn_retune_free(struct dmn_model *m)
                                                .text = "the daemon is stopping"});
     dmn_event_unref(r->event);
     dmn_decided_unref(r->q.decided);
-    free(r->notes);
-    dmn_synthetic_deinit(&r->synthetic);
     if (r->q.over.ctx) {
         r->q.over.free(r->q.over.ctx);
     }
+    free(r->notes);
+    dmn_synthetic_deinit(&r->synthetic);
     tun_problem_deinit(&r->problem);
     free(r->samples);
     free(r);
