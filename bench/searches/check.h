@@ -2,9 +2,9 @@
 /**
  * bench/searches/check.h - what must hold of the searches, checked on described machines
  *
- * Each check prints one line, "ok NAME: figures" or "FAIL NAME: figures"; or "told NAME: figures" for
- * a claim of a paper that does not hold here, as bench/results/searches.md tells. Times of this machine
- * are printed, never judged.
+ * Each check prints one line, "ok NAME: figures" or "FAIL NAME: figures"; or "told NAME: figures"
+ * for a claim of a paper that does not hold here, as bench/results/searches.md tells. Times of this
+ * machine are printed, never judged.
  */
 #pragma once
 

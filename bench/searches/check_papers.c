@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the papers of Shisha and Pipe-search show of their searches: figures 4 to 9 of the one, figures
- * 1, 3 and 4 and tables 5 and 7 of the other. */
+/* What the papers of Shisha and Pipe-search show of their searches: figures 4 to 9 of the one,
+ * figures 3 and 4 and tables 3, 5 and 6 of the other. */
 #include <math.h>
 
 #include "base/base.h"

@@ -58,7 +58,7 @@ double psim_best(const struct tun_problem *p, enum tun_space space, struct pl_pl
 /** psim_weights() - of the units. Return: [unit_count], owned by the caller; NULL: no memory. */
 double *psim_weights(const struct tun_problem *p);
 
-/** psim_rank() - place of a plan's cut among those of as many stages, by rising CV (Pipe-search, table
- * 7), the seed being 1. @ret_cv: its CV, eq. 3, a fraction; NULL: not asked for.
+/** psim_rank() - place of a plan's cut among those of as many stages, by rising CV (Pipe-search,
+ * table 7), the seed being 1. @ret_cv: its CV, eq. 3, a fraction; NULL: not asked for.
  * Return: the place; 0: no memory. */
 size_t psim_rank(const struct tun_problem *p, const struct pl_plan *plan, double *ret_cv);

@@ -3,9 +3,9 @@
  * tuner/search/places.h - the papers' view of a pipeline: cuts, one place for each stage, and small
  * changes of both
  *
- * A place is `width` cores of an EP, from a single core to the whole cluster. Pipe-search and Shisha
- * share all cores among N places: see tun_slots(). In the machines C1..C6 of Shisha's paper a "core"
- * of the description stands for a whole cluster.
+ * A place is `width` cores of an EP, from a single core to the whole cluster. Pipe-search and
+ * Shisha share all cores among N places: see tun_slots(). In the machines C1..C6 of Shisha's paper
+ * a "core" of the description stands for a whole cluster.
  */
 #pragma once
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shisha, Algorithm 2. Where the paper says nothing:
  *
- * - N, the number of places, is bounds.stages_max: with as many as clusters each cluster is an EP of
- *   the paper, with as many as cores each core. Where it is not given, there are seeds of a core
+ * - N, the number of places, is bounds.stages_max: with as many as clusters each cluster is an EP
+ *   of the paper, with as many as cores each core. Where it is not given, there are seeds of a core
  *   each, of half as many places, and so on down to one.
  * - Which heuristic is best is not known before ("it does not cause much work to test different
  *   choices"). Where none is given, each seed by H3 has a mirror image: its places in the opposite
  *   order, since weights do not tell which end of a network slow cores are bad at.
- * - All seeds run first. Algorithm 2 then begins at each, the best first, each time with a gamma and a
- *   throughput of its own; there a configuration that ran before ends it.
+ * - All seeds run first. Algorithm 2 then begins at each, the best first, each time with a gamma
+ *   and a throughput of its own; there a configuration that ran before ends it.
  * - FEPs are the places of the fastest EP, and of EPs described as equally fast with as much
  *   memory bandwidth; every other one is an SEP, however many EPs there are.
  * - nFEP is the FEP stage fewest stages away, the one before on equal distance. nlFEP is the FEP
@@ -22,8 +22,8 @@
  *   search, since places never change in Algorithm 2.
  * - A worse configuration is not taken back, as printed. The paper then returns `conf`, the one it
  *   ran last; what serves here is the best one measured.
- * - With N and heuristic given, a configuration that comes back is run again, as printed: moves in a
- *   circle cost trials until alpha ends them.
+ * - With N and heuristic given, a configuration that comes back is run again, as printed: moves in
+ *   a circle cost trials until alpha ends them.
  * - A plan that could not be run counts as one without gain, and the next move goes by the stage
  *   times of the one before it; before anything was measured, by weights and speeds. */
 
@@ -295,8 +295,8 @@ static void tell(struct tun_search *s, const struct tun_trial *t)
     }
 }
 
-/* Begins Algorithm 2 at the best seed that ran and has not had its turn; at the first one where none
- * ran. Return: false: there is none. */
+/* Begins Algorithm 2 at the best seed that ran and has not had its turn; at the first one where
+ * none ran. Return: false: there is none. */
 static bool next_walk(struct tun_search *s)
 {
     struct state *state = s->state;

@@ -188,7 +188,7 @@ TEST(a_search_that_is_told_the_truth_is_as_good_as_can_be)
     tun_problem_deinit(&f.p);
 }
 
-/* What searches are compared with: the best of every plan of a space, as an exhaustive search finds it. */
+/* What searches are compared with: the best plan of a space. */
 TEST(the_best_of_a_space_is_what_exhaustive_finds)
 {
     for (int space = TUN_SPACE_CUTS; space <= TUN_SPACE_ALL; space++) {

@@ -171,8 +171,8 @@ TEST(searches_read_costs_as_their_row_says)
     }
 }
 
-/* Without hints Pipe-search balances the numbers of layers, whatever these weigh: 33, 30, 36 and 27 ns
- * here. Any search stops at a bottleneck that is enough. */
+/* Without hints Pipe-search balances the numbers of layers, whatever these weigh: 33, 30, 36 and 27
+ * ns here. Any search stops at a bottleneck that is enough. */
 TEST(pipe_search_without_hints_stops_at_what_is_enough)
 {
     static const struct tun_ep eps[] = {{"big", 1, 1, 1, 1}, {"little", 1, 1.0 / 3, 1, 1}};

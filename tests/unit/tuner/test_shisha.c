@@ -344,8 +344,8 @@ TEST(nothing_to_choose)
     check_single(2, TWO_TWO, 2, 4, "0-0@fast|1-1@fast"); /* the fastest two of four */
 }
 
-/* With as many places as EPs each has a whole one. By hand, further from the four groups above: 9 7 9
- * 14 become 16 9 14 (the left of two neighbours of 9) and 16 23. A second core adds nothing here. */
+/* With as many places as EPs each has a whole one. By hand, further from the four groups above: 9 7
+ * 9 14 become 16 9 14 (the left of two neighbours of 9) and 16 23. A second core adds nothing. */
 TEST(a_place_may_be_a_cluster)
 {
     static const char *const steps[] = {
@@ -359,8 +359,8 @@ TEST(a_place_may_be_a_cluster)
     tun_problem_deinit(&p);
 }
 
-/* Where N is not given, seeds run from a core each to one place; then Algorithm 2 begins at each, the
- * best first. Two cores are 1.6 times as fast as one. */
+/* Where N is not given, seeds run from a core each to one place; then Algorithm 2 begins at each,
+ * the best first. Two cores are 1.6 times as fast as one. */
 TEST(without_n_there_are_several_seeds)
 {
     static const double weight[] = {8, 1, 1, 1, 2};
@@ -379,14 +379,14 @@ TEST(without_n_there_are_several_seeds)
             tun_cell_at(&p.costs, k, 2, u)->ns /= 1.6;
         }
     }
-    /* Then the FEP would give the unit back, which ran before; the first seed's slowest stage has one
-     * unit, the third is one stage. */
+    /* Then the FEP would give the unit back, which ran before; the first seed's slowest stage has
+     * one unit, the third is one stage. */
     check_steps(&p, &o, steps, base_array_count(steps), base_array_count(steps));
     tun_problem_deinit(&p);
 }
 
-/* Where no heuristic is given, the mirror image of a seed is one, too: here slow cores are bad at the
- * last unit, which weights do not tell. */
+/* Where no heuristic is given, the mirror image of a seed is one, too: here slow cores are bad at
+ * the last unit, which weights do not tell. */
 TEST(without_a_heuristic_seeds_have_mirror_images)
 {
     static const double weight[] = {9, 3, 1, 4};
