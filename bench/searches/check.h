@@ -34,4 +34,5 @@ void check_solver(struct checks *c);      /* brute force, bound and latency, sol
 void check_uncertainty(struct checks *c); /* exact with a wrong table */
 void check_papers(struct checks *c);      /* Shisha's and Pipe-search's figures and tables */
 void check_boards(struct checks *c);      /* the hierarchical DSE on four boards */
+void check_pipe_it(struct checks *c);     /* Pipe-it's tables on its board as described */
 void check_table(struct checks *c);       /* every network on every machine; papers' claims */

@@ -337,40 +337,6 @@ static void check_pipe_search(struct checks *c)
     psim_case_deinit(&on);
 }
 
-/* Pipe-it, table IV: against all four big cores on one layer at a time. */
-static void check_pipe_it(struct checks *c)
-{
-    static const char *const NETWORKS[] = {"alexnet", "googlenet", "mobilenet_v1", "resnet50",
-                                           "squeezenet1_0"};
-    char error[PSIM_ERROR_MAX] = "", text[256] = "";
-    double gain = 0;
-    int failed = 0;
-
-    for (size_t n = 0; n < base_array_count(NETWORKS) && !failed; n++) {
-        struct psim_case on = PSIM_CASE_NULL;
-        const struct tun_problem *p = &on.truth;
-        struct psim_machine machine = psim_machine(p, c->seed);
-        struct psim_run run;
-        size_t order[PL_EP_MAX];
-        double big;
-
-        failed = psim_case_init(NETWORKS[n], PSIM_UNITS, "hikey970", error, &on) ||
-                 psim_run("pipe-it", p, NULL, &machine, error, &run);
-        if (!failed) {
-            tun_rank_eps(p, order);
-            big = tun_team_ns(p, 0, p->unit_count - 1, order[0], p->eps[order[0]].cores);
-            gain += big / run.bottleneck_ns - 1;
-            base_append(text, sizeof(text), "%s%s %.0f %%", n ? ", " : "", NETWORKS[n],
-                        100 * (big / run.bottleneck_ns - 1));
-            psim_run_deinit(&run);
-            psim_case_deinit(&on);
-        }
-    }
-    gain /= (double)base_array_count(NETWORKS);
-    check_that(c, !failed && gain >= 0.30, "Pipe-it against the big cores alone",
-               "%.0f %% on average (the paper: 39 %%): %s%s", 100 * gain, text, error);
-}
-
 void check_table(struct checks *c)
 {
     struct table t;
@@ -395,5 +361,4 @@ void check_table(struct checks *c)
     }
     table_deinit(&t);
     check_pipe_search(c);
-    check_pipe_it(c);
 }

@@ -22,6 +22,7 @@ int main(int argc, char **argv)
     check_uncertainty(&c);
     check_papers(&c);
     check_boards(&c);
+    check_pipe_it(&c);
     check_table(&c);
     printf("%zu claims of the papers do not hold, as bench/results/searches.md tells\n", c.told);
     printf("cases: %zu passed, %zu failed, 0 skipped\nin %.0f s\n", c.passed, c.failed,

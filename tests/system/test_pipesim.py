@@ -157,6 +157,15 @@ def test_contention_and_bounds():
     bad(2, ["no execution place", "huge"], *args, "--contention", "core=1,huge=2")
 
 
+def test_predicted_costs_lead_to_plans_as_good_as_measured_ones():
+    """Pipe-it, tables V and VI: within 5 % (the paper: 4 %)."""
+    for model in ("alexnet", "googlenet", "mobilenet_v1", "resnet50", "squeezenet1_0"):
+        args = ("compare", "--model", model, "--platform", "hikey970", "--algorithm", "pipe-it")
+        measured, predicted = good_json(*args)[0], good_json(*args, "--predict")[0]
+        check(predicted["bottleneck_ms"] <= 1.05 * measured["bottleneck_ms"], measured, predicted)
+    bad(2, ["--predict", "--platform"], "compare", "--problem", write("table.json", recorded()), "--predict")
+
+
 def test_text():
     text = good("compare", "--model", "alexnet", "--platform", "host2", "--algorithm", "exact,pipe-it")
     lines = text.rstrip("\n").split("\n")

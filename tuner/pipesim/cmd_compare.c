@@ -22,12 +22,17 @@ struct comparison {
 
 /* ---- the machine and what is told of it ---- */
 
-/* The table, with errors. */
-static int tell_wrong(struct comparison *c)
+/* The table, predicted if asked for, with errors. */
+static int tell_wrong(struct comparison *c, char error_text[PSIM_ERROR_MAX])
 {
     struct tun_random random = {c->options.seed ^ 0x7461626c65ull};
+    struct psim_platform on;
     int error = tun_problem_copy(&c->truth, &c->told);
 
+    if (error == 0 && c->o->predict) {
+        error = psim_platform_load(c->o->platform, error_text, &on);
+        error = error ? error : psim_predict(&on, &c->told);
+    }
     if (error == 0 && c->o->sigma > 0) {
         psim_err(&c->told, c->o->sigma, &random);
     }
@@ -179,13 +184,17 @@ static void print_table(const struct comparison *c)
 
 static int compare(struct comparison *c)
 {
+    char error[PSIM_ERROR_MAX] = "";
     int code;
 
+    if (c->o->predict && !c->o->platform) {
+        return psim_usage("compare", "--predict needs a described machine: give --platform");
+    }
     if (!set_contention(c)) {
         return CLI_USAGE;
     }
-    if (tell_wrong(c) < 0) {
-        return psim_fail("out of memory");
+    if (tell_wrong(c, error) < 0) {
+        return psim_fail("%s", error[0] ? error : "out of memory");
     }
     code = c->o->algorithm ? run_named(c) : run_all(c);
     json_text_each(c->notes, i, note) {

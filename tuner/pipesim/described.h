@@ -103,6 +103,15 @@ int psim_platform_load(const char *name, char ret_error[PSIM_ERROR_MAX], struct 
 int psim_problem(const struct psim_network *n, const struct psim_platform *m,
                  struct tun_problem *ret);
 
+/**
+ * psim_predict() - what Pipe-it's equations 5 to 8 foretell of @p, in place of its costs
+ *
+ * They are fitted on each EP to what its micro-benchmarks (section V-B) take there: convolutions of
+ * the paper's grid, and the fully connected and depthwise layers of which it says no shapes. Costs
+ * of units without matrices stay. @p: of @m. Return: 0 or -ENOMEM.
+ */
+int psim_predict(const struct psim_platform *m, struct tun_problem *p);
+
 /* A network on a platform. */
 struct psim_case {
     struct psim_network network;

@@ -16,7 +16,7 @@
 struct psim_options {
     const char *model, *platform, *problem, *algorithm, *contention, *plan, *file, *scenario,
         *records;
-    bool layers, json, one_ep, nodes, units, no_hints;
+    bool layers, json, one_ep, nodes, units, no_hints, predict;
     bool front;                          /* plan: of throughput and latency */
     unsigned objective, encoding, space; /* enum tun_objective, tun_encoding, tun_space */
     unsigned alpha, heuristic, stages, stages_max, frames, top, seeds;

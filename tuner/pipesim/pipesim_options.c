@@ -53,6 +53,8 @@ static const struct cli_option COMPARE[] = {
     {"stop-fps", "F", "@none", "stop at the first plan of F frames/s", CLI_REAL, AT(stop_fps), 1e-6,
      1e6},
     {"frames", "N", "@none", "frames of a trial; default 10", CLI_UNSIGNED, AT(frames), 1, 1e6},
+    {"predict", NULL, NULL, "tell searches what Pipe-it's equations 5 to 8 foretell of the costs",
+     FLAG(predict)},
     {"sigma", "S", "@none", "relative error of the costs that searches are told", CLI_REAL,
      AT(sigma), 0, 1},
     {"contention", "C", "@none", "slow execution places without telling the searches",

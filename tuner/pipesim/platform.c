@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "tuner/pipesim/described.h"
+#include "tuner/predict.h"
 
 static const struct tun_field RATES[] = {
     {"conv", PSIM_CONV * sizeof(double), TUN_POSITIVE},
@@ -255,6 +256,63 @@ int psim_problem(const struct psim_network *n, const struct psim_platform *m,
     }
     *ret = p;
     return 0;
+}
+
+/* ---- Pipe-it's micro-benchmarks on a described machine ---- */
+
+#define BENCHES (900u + 40u + 60u) /* for each width */
+
+/* The benchmark @i of an EP: convolutions; 20 sizes of fully connected layers with 1000 and 4096
+ * neurons; depthwise layers with two filters. */
+static struct tun_bench bench(const struct psim_ep *on, size_t i, size_t width)
+{
+    static const double images[] = {7, 14, 28, 56, 112}, filters[] = {1, 3, 5, 7, 11};
+    static const double channels[] = {32, 64, 92, 128, 192, 256};
+    enum psim_layer layer = i < 900 ? PSIM_CONV : i < 940 ? PSIM_FC : PSIM_DEPTHWISE;
+    double image = images[i % 5], filter = filters[i / 5 % 5];
+    double in = channels[i / 25 % 6], out = channels[i / 150 % 6], n, k;
+
+    if (layer == PSIM_FC) {
+        image = filter = 1;
+        in = 256.0 * (double)(1 + i % 20);
+        out = i < 920 ? 1000 : 4096;
+    } else if (layer == PSIM_DEPTHWISE) {
+        filter = filters[1 + i / 5 % 2];
+        in = out = channels[(i - 940) / 10];
+    }
+    n = image * image;
+    k = filter * filter * (layer == PSIM_DEPTHWISE ? 1 : in);
+    return (struct tun_bench){
+        .n = n,
+        .k = k,
+        .m = out,
+        .width = (uint16_t)width,
+        .ns = unit_ns(&(struct psim_unit){.layer = layer,
+                                          .macs = n * k * out,
+                                          .bytes = sizeof(float) * (n * in + k * out + n * out)},
+                      on, (double)width),
+        .depthwise = layer == PSIM_DEPTHWISE};
+}
+
+int psim_predict(const struct psim_platform *m, struct tun_problem *p)
+{
+    base_autofree struct tun_bench *benches = calloc(BENCHES * PL_CPU_MAX, sizeof(*benches));
+    struct tun_predictor predictor;
+
+    for (size_t k = 0; benches && k < p->ep_count; k++) {
+        size_t count = BENCHES * p->eps[k].cores;
+
+        for (size_t i = 0; i < count; i++) {
+            benches[i] = bench(&m->eps[k], i % BENCHES, 1 + i / BENCHES);
+        }
+        tun_predictor_fit(benches, count, &predictor);
+        for (size_t i = 0; i < p->eps[k].cores * p->unit_count; i++) { /* may be overwritten */
+            tun_cell_at(&p->costs, k, 1 + i / p->unit_count, i % p->unit_count)->source =
+                TUN_PREDICTED;
+        }
+        tun_predict_costs(p, k, &predictor);
+    }
+    return benches ? 0 : -ENOMEM;
 }
 
 int psim_case_init(const char *network, enum psim_counted counted, const char *platform,

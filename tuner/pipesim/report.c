@@ -19,7 +19,10 @@ static const struct section {
     {"hints", "Hints (Pipe-search, table 5)", psim_report_hints},
     {"governors", "Governor settings (Pipe-search, table 6)", psim_report_governors},
     {"ranks", "Ranks of the optima (Pipe-search, table 7)", psim_report_ranks},
-    {"big-and-little", "Big and little together (Pipe-it, tables IV and V)", psim_report_boards},
+    {"big-and-little", "Big and little together (Pipe-it, tables III to VIII)",
+     psim_report_pipe_it},
+    {"splits", "Split points (Pipe-it, figures 8 and 9)", psim_report_splits},
+    {"speed-up", "Speed-up of a team (Pipe-it, figure 12)", psim_report_speed_up},
     {"boards", "Searches over boards (hierarchical DSE, figure 4)", psim_report_dse},
     {"latency", "Throughput against latency", psim_report_front},
 };

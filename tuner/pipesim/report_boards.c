@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures of the Pipe-search and Pipe-it papers, and the throughput-latency front. */
+/* The figures of the Pipe-search paper, and the throughput-latency front. */
 #include <math.h>
 
 #include "base/base.h"
 #include "tuner/pipesim/report.h"
 #include "tuner/pipesim/subject.h"
-#include "tuner/search/places.h"
 #include "tuner/solve/solve.h"
 
 int psim_report_timeline(struct psim_report *r)
@@ -62,18 +61,21 @@ int psim_report_timeline(struct psim_report *r)
     return 0;
 }
 
-/* Adds to @row the plan that a search ends with, and its frames/s, under the algorithm's name. */
-static int add_plan(struct psim_report *r, const struct psim_case *c, const char *algorithm,
-                    json_t *row, double *ret_fps)
+int psim_add_plan(struct psim_report *r, const struct psim_case *c, const struct tun_problem *told,
+                  const char *algorithm, const char *key, json_t *row)
 {
     char text[PL_PLAN_TEXT_MAX];
     base_cleanup(psim_run_deinit) struct psim_run run = {0};
-    int error = psim_case_run(r, c, algorithm, NULL, &run);
+    struct psim_machine machine = psim_machine(&c->truth, r->seed);
+    int error =
+        psim_run(algorithm, told, &(struct tun_options){.seed = r->seed}, &machine, r->error, &run);
 
     if (!error) {
-        *ret_fps = 1e9 / run.bottleneck_ns;
         tun_plan_text(&c->truth, &run.log[run.result].plan, text);
-        json_object_set_new(row, algorithm, json_pack("{s:s, s:f}", "plan", text, "fps", *ret_fps));
+        json_object_set_new(row, key,
+                            json_pack("{s:s, s:f, s:f}", "plan", text, "fps",
+                                      1e9 / run.bottleneck_ns, "per_joule",
+                                      1e9 / run.outcome.energy_nj));
     }
     return error;
 }
@@ -82,13 +84,12 @@ static int governor_row(struct psim_report *r, const char *setting, json_t *rows
 {
     base_cleanup(psim_case_deinit) struct psim_case c = PSIM_CASE_NULL;
     json_t *row = json_object();
-    double fps;
     int error = psim_case_init("vgg16", PSIM_LAYERS, setting, r->error, &c);
 
     json_array_append_new(rows, row);
     json_object_set_new(row, "setting", json_string(c.platform.title));
-    error = error ? error : add_plan(r, &c, "pipe-search", row, &fps);
-    return error ? error : add_plan(r, &c, "exact", row, &fps);
+    error = error ? error : psim_add_plan(r, &c, &c.truth, "pipe-search", "pipe-search", row);
+    return error ? error : psim_add_plan(r, &c, &c.truth, "exact", "exact", row);
 }
 
 int psim_report_governors(struct psim_report *r)
@@ -111,63 +112,6 @@ int psim_report_governors(struct psim_report *r)
         page_table(r->to,
                    "VGG-16, counted as 21 layers as in the paper, under its four governor settings",
                    COLUMNS, rows);
-    }
-    return error;
-}
-
-static int board_row(struct psim_report *r, const char *network, json_t *rows)
-{
-    base_cleanup(psim_case_deinit) struct psim_case c = PSIM_CASE_NULL;
-    size_t order[PL_EP_MAX], last;
-    json_t *row = json_object();
-    double big, little, pipe_it, exact;
-    int error = psim_case_init(network, PSIM_UNITS, "hikey970", r->error, &c);
-
-    json_array_append_new(rows, row);
-    if (error) {
-        return error;
-    }
-    last = c.truth.unit_count - 1;
-    tun_rank_eps(&c.truth, order);
-    big = 1e9 / tun_team_ns(&c.truth, 0, last, order[0], c.truth.eps[order[0]].cores);
-    little = 1e9 / tun_team_ns(&c.truth, 0, last, order[1], c.truth.eps[order[1]].cores);
-    error = add_plan(r, &c, "pipe-it", row, &pipe_it);
-    error = error ? error : add_plan(r, &c, "exact", row, &exact);
-    if (!error) {
-        json_object_update_new(row, json_pack("{s:s, s:f, s:f, s:f, s:f}", "network", network,
-                                              "big", big, "little", little, "pipe_it_gain",
-                                              100 * (pipe_it / big - 1), "exact_gain",
-                                              100 * (exact / big - 1)));
-    }
-    return error;
-}
-
-int psim_report_boards(struct psim_report *r)
-{
-    static const char *const NETWORKS[] = {"alexnet", "googlenet", "mobilenet_v1", "resnet50",
-                                           "squeezenet1_0"};
-    static const struct page_column COLUMNS[] = {
-        {.heading = "network", .path = "network"},
-        {.heading = "big cores", .path = "big", .kind = PAGE_NUMBER, .decimals = 2},
-        {.heading = "little cores", .path = "little", .kind = PAGE_NUMBER, .decimals = 2},
-        {.heading = "pipe-it", .path = "pipe-it.plan", .kind = PAGE_CODE},
-        {.heading = "frames/s", .path = "pipe-it.fps", .kind = PAGE_NUMBER, .decimals = 2},
-        {.heading = "exact", .path = "exact.plan", .kind = PAGE_CODE},
-        {.heading = "frames/s", .path = "exact.fps", .kind = PAGE_NUMBER, .decimals = 2},
-        {.heading = "gain of pipe-it, %", .path = "pipe_it_gain", .kind = PAGE_NUMBER},
-        {.heading = "of exact, %", .path = "exact_gain", .kind = PAGE_NUMBER},
-        {0}};
-    json_auto_t *rows = json_array();
-    int error = 0;
-
-    for (size_t n = 0; n < base_array_count(NETWORKS) && !error; n++) {
-        error = board_row(r, NETWORKS[n], rows);
-    }
-    if (!error) {
-        page_table(r->to, "Five networks on a Hikey 970", COLUMNS, rows);
-        page_paragraph(r->to, NULL,
-                       "The Hikey 970 as described: four A73 and four A53 cores. The first two "
-                       "columns are all cores of one EP on one layer at a time, in frames/s.");
     }
     return error;
 }
