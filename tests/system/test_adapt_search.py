@@ -15,11 +15,14 @@ from searches import SLOWDOWN
 from test_adapt_load import Thief, no_thief
 
 ALGORITHMS = ("shisha", "pipe-search", "pipe-it", "annealing")
+# every search but exact, and exhaustive and pipe-search-database, which try the same plans as others; Shisha by each heuristic
+MATRIX = tuple(("shisha", h) for h in range(1, 7)) + tuple(
+    (a, 0) for a in ("pipe-search", "pipe-it", "annealing", "annealing-seeded", "random", "hill-climbing",
+                     "hill-climbing-seeded", "nsga2"))
 PLANNER = {"frames": 3, "measure_ms": int(30 * SLOWDOWN), "alpha": 2}
 QUICK = {"gain_percent": 1000, "cooldown_s": 0, "per_hour": 100000, "window_ms": 50, "settle_windows": 4}
 FILES = {**DEAF, **QUICK}  # what is about files does not hear the machine's own noise
 CLOCKS = {**QUICK, "probe_s": 1}
-BACK = ("pipe-search", "shisha", "annealing", "pipe-it")  # who comes at the beginning of a change comes at its end
 FELT = ("contention", "throughput")  # on a busy machine either may be the first to be sure
 ENDED = ("switched", "rolled back", "kept", "reverted")
 
@@ -35,9 +38,10 @@ class Searching(Machine):
         tiny_onnx.write_boxes(path)
         self.d.models = {"m": path}
 
-    def by(self, algorithm, **adapt):
+    def by(self, algorithm, heuristic=0, **adapt):
         """This algorithm from now on, and these keys."""
-        self.d.write_config({"eps": EPS, "sensors": {"interval_ms": 50}, "planner": {**PLANNER, "algorithm": algorithm},
+        self.d.write_config({"eps": EPS, "sensors": {"interval_ms": 50},
+                             "planner": {**PLANNER, "algorithm": algorithm, "heuristic": heuristic},
                              "adapt": {"enabled": True, **self.adapt, **adapt}})
         self.d.call("Reload")
 
@@ -70,10 +74,18 @@ class Searching(Machine):
         return event
 
 
-def to_and_fro(m, cause, there, back):
-    """There and back by one algorithm and the next. Return: the events."""
-    return [m.shift(cause, algorithm, back if i % 2 else there)
-            for i, algorithm in enumerate(ALGORITHMS + (BACK if os.environ.get("PIPED_TEST_LONG") else ()))]
+def searches(kind):
+    """For the kind of change of this number: four of the matrix, in turn. PIPED_TEST_LONG: all of it, and once more, so that
+    who came at the beginning of a change comes at its end."""
+    if os.environ.get("PIPED_TEST_LONG"):
+        return MATRIX + MATRIX[1:] + MATRIX[:1]
+    return [MATRIX[(4 * kind + i) % len(MATRIX)] for i in range(4)]
+
+
+def to_and_fro(m, kind, cause, there, back):
+    """There and back by one search and the next. Return: the events."""
+    return [m.shift(cause, algorithm, back if i % 2 else there, heuristic=heuristic)
+            for i, (algorithm, heuristic) in enumerate(searches(kind))]
 
 
 def governors_limits_and_heat():
@@ -92,9 +104,9 @@ def governors_limits_and_heat():
             m.tree.put("sys/class/thermal/cooling_device0/cur_state", state)
             limit(1, khz)
 
-        to_and_fro(m, "governor", lambda: governor("powersave", LOW), lambda: governor("performance", TOP))
-        to_and_fro(m, "frequency", lambda: limit(0, LOW), lambda: limit(0, TOP))
-        to_and_fro(m, "thermal", lambda: heat(86000, 2, LOW), lambda: heat(60000, 0, TOP))
+        to_and_fro(m, 0, "governor", lambda: governor("powersave", LOW), lambda: governor("performance", TOP))
+        to_and_fro(m, 1, "frequency", lambda: limit(0, LOW), lambda: limit(0, TOP))
+        to_and_fro(m, 2, "thermal", lambda: heat(86000, 2, LOW), lambda: heat(60000, 0, TOP))
 
 
 def cores_go_and_come():
@@ -103,8 +115,8 @@ def cores_go_and_come():
         def online(cpus):
             m.tree.put("sys/devices/system/cpu/online", cpus)
 
-        for i, algorithm in enumerate(ALGORITHMS + BACK):
-            event = m.shift("hotplug", algorithm, lambda i=i: online("0-1" if i % 2 else "0"))
+        for i, (algorithm, heuristic) in enumerate(searches(3)):
+            event = m.shift("hotplug", algorithm, lambda i=i: online("0-1" if i % 2 else "0"), heuristic=heuristic)
             check("other cores" in event["detail"], event["detail"])
 
 
@@ -122,7 +134,7 @@ def another_program():
             thieves.pop().__exit__(None, None, None)
 
         try:
-            events = to_and_fro(m, FELT, come, go)
+            events = to_and_fro(m, 4, FELT, come, go)
             check(any(e["cause"] == "contention" for e in events), events)
         finally:
             while thieves:
@@ -149,7 +161,7 @@ def heavier_frames():
     """What a unit takes depends on what is in the frame; no program and no clock is the reason. On a busy machine a team
     may wait as well meanwhile."""
     with Searching(CLOCKS) as m:
-        to_and_fro(m, FELT, lambda: m.client.send(1), lambda: m.client.send(0))
+        to_and_fro(m, 5, FELT, lambda: m.client.send(1), lambda: m.client.send(0))
 
 
 def what_the_ration_holds_back_is_run_later():
