@@ -23,10 +23,10 @@
  * all K with a model are 3s-2l-SPE.
  *
  * The paper gives no number of generations. Here every stage gets the same share of the questions,
- * and level 1 TUN_MODEL_GENERATIONS generations, unless told: in an answer that somebody waits for.
- * More are better: with 3,000 the paper's claims hold (tuner/pipesim/dse.h). A stage also ends after `alpha`
- * generations without a better best (the caller says what is best), and after as many without a
- * question.
+ * and level 1 TUN_MODEL_GENERATIONS generations, unless told: few, since a board computes them.
+ * More are better; with 3,000 the paper's claims hold (tuner/pipesim/dse.h). A stage also ends
+ * after `alpha` generations without a better best (the caller says what is best), and after as many
+ * without a question.
  *
  * One thread at a time. Only files of tuner/ and tests include it.
  */
