@@ -394,19 +394,19 @@ def the_page_of_pipesim():
         equal((r.returncode, r.stdout), (0, "wrote %s\n" % path), r.stderr)
         page = Page(path)
         page.needs_nothing()
-        equal(len(page.charts), 17)
+        equal(len(page.charts), 21)
         for name, chart in page.charts.items():
             check(all(s.get("points") or s.get("values") for s in chart["series"]), name)
         links = [a["href"] for tag, a in page.tags if tag == "a" and a.get("href", "").startswith("#")]
         sections = [a["id"] for tag, a in page.tags if tag == "details" and a.get("id")]
-        equal((len(links), links), (14, ["#" + name for name in sections]), "the contents")
+        equal((len(links), links), (16, ["#" + name for name in sections]), "the contents")
         front = page.charts["front"]["series"][0]["points"]
         equal(front, sorted(front, key=lambda p: -p[0]), "throughput")
         equal(front, sorted(front, key=lambda p: -p[1]), "a plan of the front is worse in both")
         check(all(0 < v <= 1.0001 for s in page.charts["shisha-quality"]["series"] for v in s["values"] if v is not None))
         check_pipe_search(page)
         if page.scripts:
-            in_a_browser(path, "pipesim", 17)
+            in_a_browser(path, "pipesim", 21)
         else:
             check("no Chart.js" in r.stderr, r.stderr)
 
