@@ -104,7 +104,7 @@ def test_mappings_there_and_back():
     names = sum(mapping.values(), [])
     back = {"nx1_gpu": names[:1] + names[2:], "nx2_gpu": names[1:2]}
     first, second = (good(*subject, "--import", write("back.json", m)).split("\n")[0:2] for m in (back, mapping))
-    equal(first[0], "0-0@gpu|1-1@nx2:gpu|2-7@gpu")
+    equal(first[0], "0-0@nx1:gpu|1-1@nx2:gpu|2-7@nx1:gpu")
     equal(second[0], again)
     fps = [float(line.split(" frames/s; the most of a board: ")[0]) for line in (first[1], second[1])]
     check(fps[0] > fps[1] > 0, "one GPU computes what three boards' slower places do:", first, second)
