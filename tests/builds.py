@@ -6,15 +6,13 @@ assertions it also finds work done inside them. The build for boards, here also 
 finds what counts on code that is not there everywhere. For the gate clang only reads what the plain build compiles.
 """
 import concurrent.futures
-import itertools
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import time
 
-from folders import ROOT, Stop, build, installed, introspect, need_names, needed_by, say, suites_of, test
+from folders import ROOT, Stop, build, compile_words, installed, introspect, need_names, needed_by, say, suites_of, test
 
 SUITES = ("model", "kernels", "pipeline", "ipc", "governor", "tuner", "daemon", "sim", "fuzz")
 # Build folder -> (what to call at the first setup instead of cc, meson options, whether all is compiled, suites). What
@@ -52,24 +50,13 @@ def compiler(command):
     return "ccache %s" % command if shutil.which("ccache") else command
 
 
-def reading(command, entry):
-    """Return: what lets another compiler read a file as one entry of compile_commands.json has it compiled."""
-    words = itertools.dropwhile(lambda word: word[0] != "-", shlex.split(entry["command"]))  # the compiler
-    kept = [command, "-fsyntax-only", "-Werror", "-Wno-unknown-warning-option", "-DNDEBUG"]
-    for word in words:
-        if word in ("-o", "-MF", "-MQ"):
-            next(words)
-        elif word not in ("-c", "-MD"):
-            kept.append(word)
-    return kept
-
-
 def read_by(command, where, options, jobs, totals):
     """Its warnings about all that is in the plain build."""
     build("build", options, jobs)
     start, folder = time.monotonic(), os.path.join(ROOT, "build")
     with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as f:
-        commands = [reading(command, entry) for entry in json.load(f)]
+        commands = [[command, "-fsyntax-only", "-Werror", "-Wno-unknown-warning-option", "-DNDEBUG", *compile_words(entry)]
+                    for entry in json.load(f)]
     # The same file of several programs differs in folders alone.
     once = {tuple(w for w in c if not w.startswith("-I")): c for c in commands}.values()
 

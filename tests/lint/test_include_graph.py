@@ -16,6 +16,7 @@ import house_graph
 import rooms
 import source
 from cases import check, main, none
+from folders import compile_words
 
 ROOT, BUILD = sys.argv[1:3]
 # Outside libraries, by the headers that give them away, and the folders that may know them.
@@ -145,17 +146,14 @@ def compile_flags():
     flags = {}
     for c in commands:
         path = os.path.relpath(os.path.join(c["directory"], c["file"]), ROOT)
-        words = shlex.split(c["command"])
-        if os.path.basename(words[0]) == "ccache":
-            words = words[1:]
-        keep, skip = [], False
-        for word in words[1:]:
-            if skip or word in ("-o", "-MF", "-MQ", "-c"):
-                skip = not skip and word != "-c"
-                continue
-            if word.startswith(("-I", "-D", "-std", "-isystem")):
+        compiler = next(w for w in shlex.split(c["command"]) if os.path.basename(w) != "ccache")
+        words, keep = iter(compile_words(c)), []
+        for word in words:
+            if word == "-isystem":
+                keep += [word, next(words)]
+            elif word.startswith(("-I", "-D", "-std", "-isystem")):
                 keep.append(word)
-        flags.setdefault(os.path.dirname(path), (words[0], keep))
+        flags.setdefault(os.path.dirname(path), (compiler, keep))
     return flags
 
 
