@@ -258,8 +258,8 @@ static bool is_whole(struct tun_reader *r, tun_unit_names names, size_t unit_cou
     return true;
 }
 
-static void make_plan(struct tun_reader *r, const struct tun_mapping *m, size_t unit_count,
-                      tun_unit_names names, struct pl_plan *ret)
+void tun_mapping_plan(struct tun_reader *r, const struct tun_mapping *m, size_t unit_count,
+                      struct pl_plan *ret)
 {
     struct pl_plan plan = {0};
 
@@ -352,7 +352,7 @@ void tun_mapping_read(struct tun_reader *r, const json_t *root, const struct tun
     }
     tun_mapping_places(r, root, p, names, &m);
     if (!r->error[0]) {
-        make_plan(r, &m, p->unit_count, names, ret);
+        tun_mapping_plan(r, &m, p->unit_count, ret);
     }
 }
 

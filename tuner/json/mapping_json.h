@@ -47,7 +47,11 @@ struct tun_mapping {
 void tun_mapping_places(struct tun_reader *r, const json_t *root, const struct tun_problem *p,
                         tun_unit_names names, struct tun_mapping *ret);
 
-/** tun_mapping_read() - the plan of a mapping; written only without an error. */
+/** tun_mapping_plan() - the plan of a mapping of all units; written only without an error: it has
+ * not more stages than a plan may. */
+void tun_mapping_plan(struct tun_reader *r, const struct tun_mapping *m, size_t unit_count,
+                      struct pl_plan *ret);
+/** tun_mapping_read() - both: the plan of a mapping in JSON. */
 void tun_mapping_read(struct tun_reader *r, const json_t *root, const struct tun_problem *p,
                       tun_unit_names names, struct pl_plan *ret);
 

@@ -82,7 +82,7 @@ static int import_mapping(const struct mapping *m)
     if (!root || error[0]) {
         return psim_fail("%s", error[0] ? error : "out of memory");
     }
-    tun_mapping_read(&r, root, &m->on.truth, m->names, &plan);
+    tun_mapping_plan(&r, &mapping, m->on.truth.unit_count, &plan);
     if (error[0]) {
         shown_printf("no plan: %s\n", error);
     } else {
