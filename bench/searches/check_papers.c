@@ -200,32 +200,21 @@ static void check_alpha(struct checks *c)
 
 /* ---- Pipe-search ---- */
 
-/* "[6,5,10]" */
-static void layers_text(const struct pl_plan *plan, char *ret, size_t bytes)
-{
-    ret[0] = '\0';
-    for (size_t s = 0; s < plan->stage_count; s++) {
-        base_append(ret, bytes, "%s%u", s ? "," : "[",
-                    plan->stages[s].last_unit - plan->stages[s].first_unit + 1u);
-    }
-    base_append(ret, bytes, "]");
-}
-
 /* Table 3, table 6 and figure 3: which cut is the best of all and where the search ends. */
 static void check_best_cut(struct checks *c, const char *network, const char *platform,
                            unsigned alpha, const char *printed, const char *where)
 {
     struct tun_options options = {.seed = c->seed, .alpha = alpha};
-    char best[64], found[64] = "", name[64];
+    char best[PSIM_CUT_TEXT], found[PSIM_CUT_TEXT] = "", name[64];
     struct pl_plan plan;
     struct subject s;
     double off;
 
     if (subject(&s, network, PSIM_LAYERS, platform)) {
         off = run(&s, "pipe-search", &options) / psim_best(&s.on.truth, TUN_SPACE_CUTS, &plan);
-        layers_text(&plan, best, sizeof(best));
+        psim_cut_text(&plan, best);
         if (s.run.count) {
-            layers_text(&s.run.log[s.run.result].plan, found, sizeof(found));
+            psim_cut_text(&s.run.log[s.run.result].plan, found);
         }
         snprintf(name, sizeof(name), "Pipe-search, %s", where);
         check_claim(

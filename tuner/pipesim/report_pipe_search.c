@@ -9,23 +9,11 @@
 #include "tuner/search/places.h"
 
 #define TOP 10u
-#define LAYERS_TEXT 64u
 #define STOP_FPS 0.9 /* section 6.2: where its random walk stops */
 #define WALKS 20u    /* of which table 5 has the mean here */
 
-/* "[6,5,10]", as the paper writes a plan. */
-static void layers_text(const struct pl_plan *plan, char ret[LAYERS_TEXT])
-{
-    ret[0] = '\0';
-    for (size_t s = 0; s < plan->stage_count; s++) {
-        base_append(ret, LAYERS_TEXT, "%s%u", s ? "," : "[",
-                    plan->stages[s].last_unit - plan->stages[s].first_unit + 1u);
-    }
-    base_append(ret, LAYERS_TEXT, "]");
-}
-
 /* The slowest stage, s, of the @TOP best balanced cuts into two stages. */
-static int top_ten(struct psim_report *r, const char *setting, char ret_names[TOP][LAYERS_TEXT],
+static int top_ten(struct psim_report *r, const char *setting, char ret_names[TOP][PSIM_CUT_TEXT],
                    json_t *ret_values)
 {
     base_cleanup(psim_case_deinit) struct psim_case c = PSIM_CASE_NULL;
@@ -34,7 +22,7 @@ static int top_ten(struct psim_report *r, const char *setting, char ret_names[TO
     base_autofree double *weight = NULL;
     int error = psim_case_init("vgg16", PSIM_LAYERS, setting, r->error, &c);
 
-    weight = error ? NULL : psim_weights(&c.truth);
+    weight = error ? NULL : tun_cut_weights(&c.truth, false);
     error = error ? error : weight ? tun_cuts_new(weight, c.truth.unit_count, 2, &cuts) : -ENOMEM;
     for (size_t k = 0; k < 2 && !error; k++) { /* Denver, then A57, in both settings */
         line.places[k] = (struct tun_place){.ep = (uint16_t)k, .width = c.truth.eps[k].cores};
@@ -46,7 +34,7 @@ static int top_ten(struct psim_report *r, const char *setting, char ret_names[TO
         error = tun_cuts_next(cuts, 2, line.layers);
         tun_pipeline_plan(&line, &plan);
         error = error ? error : tun_eval(&c.truth, &plan, &o);
-        layers_text(&plan, ret_names[i]);
+        psim_cut_text(&plan, ret_names[i]);
         json_array_append_new(ret_values, json_real(error ? 0 : o.bottleneck_ns / 1e9));
     }
     tun_cuts_free(cuts);
@@ -57,7 +45,7 @@ int psim_report_top_ten(struct psim_report *r)
 {
     static const char *const SETTINGS[] = {"tx2-2", "tx2-3"};
     static const char *const NAMES[] = {"setting 2: slow Denver", "setting 3: slow A57"};
-    char names[TOP][LAYERS_TEXT];
+    char names[TOP][PSIM_CUT_TEXT];
     const char *list[TOP];
     json_t *values[] = {json_array(), json_array()}, *chart;
     int error = 0;
@@ -186,7 +174,7 @@ static int rank_row(struct psim_report *r, const struct paper_row *of, json_t *r
     base_cleanup(psim_case_deinit) struct psim_case c = PSIM_CASE_NULL;
     base_cleanup(psim_run_deinit) struct psim_run run = {0};
     struct tun_options options = {.alpha = 15};
-    char best[LAYERS_TEXT], found[LAYERS_TEXT];
+    char best[PSIM_CUT_TEXT], found[PSIM_CUT_TEXT];
     struct pl_plan plan;
     double cv, least;
     int error = six_cores(of->network, of->setting, r->error, &c);
@@ -196,8 +184,8 @@ static int rank_row(struct psim_report *r, const struct paper_row *of, json_t *r
         return error;
     }
     least = psim_best(&c.truth, TUN_SPACE_CUTS, &plan);
-    layers_text(&plan, best);
-    layers_text(&run.log[run.result].plan, found);
+    psim_cut_text(&plan, best);
+    psim_cut_text(&run.log[run.result].plan, found);
     json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:I, s:s, s:i, s:s, s:f}", "network",
                                           of->network, "setting", of->setting, "best", best, "rank",
                                           (json_int_t)psim_rank(&c.truth, &plan, &cv), "paper",

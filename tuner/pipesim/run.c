@@ -296,14 +296,18 @@ double psim_best(const struct tun_problem *p, enum tun_space space, struct pl_pl
     return best;
 }
 
-double *psim_weights(const struct tun_problem *p)
+static size_t layers_of(const struct pl_stage_plan *s)
 {
-    double *weight = calloc(p->unit_count, sizeof(*weight));
+    return s->last_unit - s->first_unit + 1u;
+}
 
-    for (size_t u = 0; weight && u < p->unit_count; u++) {
-        weight[u] = p->units[u].weight;
+void psim_cut_text(const struct pl_plan *plan, char ret[PSIM_CUT_TEXT])
+{
+    ret[0] = '\0';
+    for (size_t s = 0; s < plan->stage_count; s++) {
+        base_append(ret, PSIM_CUT_TEXT, "%s%zu", s ? "," : "[", layers_of(&plan->stages[s]));
     }
-    return weight;
+    base_append(ret, PSIM_CUT_TEXT, "]");
 }
 
 /* Return: the cut of @plan is @layers. */
@@ -312,7 +316,7 @@ static bool is_cut(const struct pl_plan *plan, const uint16_t *layers)
     bool same = true;
 
     for (size_t s = 0; s < plan->stage_count; s++) {
-        same &= plan->stages[s].last_unit - plan->stages[s].first_unit + 1 == layers[s];
+        same &= layers_of(&plan->stages[s]) == layers[s];
     }
     return same;
 }
@@ -336,7 +340,7 @@ static double cv_of(const struct pl_plan *plan, const double *weight)
 
 size_t psim_rank(const struct tun_problem *p, const struct pl_plan *plan, double *ret_cv)
 {
-    base_autofree double *weight = psim_weights(p);
+    base_autofree double *weight = tun_cut_weights(p, false);
     uint16_t layers[PL_STAGE_MAX];
     struct tun_cuts *cuts = NULL;
     size_t rank = 0;

@@ -55,8 +55,9 @@ void psim_run_deinit(struct psim_run *r);
  * asked for. Return: its bottleneck, ns. */
 double psim_best(const struct tun_problem *p, enum tun_space space, struct pl_plan *ret);
 
-/** psim_weights() - of the units. Return: [unit_count], owned by the caller; NULL: no memory. */
-double *psim_weights(const struct tun_problem *p);
+/** psim_cut_text() - "[6,5,10]", as the Pipe-search paper writes a plan: units of each stage. */
+#define PSIM_CUT_TEXT 64u
+void psim_cut_text(const struct pl_plan *plan, char ret[PSIM_CUT_TEXT]);
 
 /** psim_rank() - place of a plan's cut among those of as many stages, by rising CV (Pipe-search,
  * table 7), the seed being 1. @ret_cv: its CV, eq. 3, a fraction; NULL: not asked for.

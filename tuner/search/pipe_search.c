@@ -43,18 +43,6 @@ struct pipe_search {
     size_t lowest; /* S_min: index in the log, SIZE_MAX: none yet */
 };
 
-/* The hints; without them each unit counts as much (section 6.2: "we just balance the number of
- * layers per pipeline stage"). */
-static double *weights(const struct tun_search *s)
-{
-    double *weight = calloc(s->problem.unit_count, sizeof(*weight));
-
-    for (size_t u = 0; weight && u < s->problem.unit_count; u++) {
-        weight[u] = s->options.no_hints ? 1 : s->problem.units[u].weight;
-    }
-    return weight;
-}
-
 /* The next configuration of p stages. Return: 0, TUN_E_DONE, -ENOMEM. */
 static int next_layers(struct pipe_search *state, size_t p, uint16_t *ret)
 {
@@ -106,7 +94,7 @@ static int explain(struct tun_search *s, int error)
 static int start(struct tun_search *s)
 {
     struct pipe_search *state = s->state;
-    base_autofree double *weight = weights(s);
+    base_autofree double *weight = tun_cut_weights(&s->problem, s->options.no_hints);
 
     set_stage_counts(s);
     return weight
@@ -118,7 +106,7 @@ static int start(struct tun_search *s)
 static int start_database(struct tun_search *s)
 {
     struct pipe_search *state = s->state;
-    base_autofree double *weight = weights(s);
+    base_autofree double *weight = tun_cut_weights(&s->problem, s->options.no_hints);
     int error = weight ? 0 : -ENOMEM;
     double ways;
 

@@ -133,6 +133,16 @@ size_t tun_places_max(const struct tun_problem *p)
     return p->bounds.stages_max ? base_min(most, p->bounds.stages_max) : most;
 }
 
+double *tun_cut_weights(const struct tun_problem *p, bool alike)
+{
+    double *weight = calloc(p->unit_count, sizeof(*weight));
+
+    for (size_t u = 0; weight && u < p->unit_count; u++) {
+        weight[u] = alike ? 1 : p->units[u].weight;
+    }
+    return weight;
+}
+
 double tun_binomial(size_t n, size_t k)
 {
     double c = 1;

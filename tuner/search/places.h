@@ -40,6 +40,11 @@ void tun_rank_eps(const struct tun_problem *p, size_t ret[PL_EP_MAX]);
  */
 int tun_slots(const struct tun_problem *p, size_t stages, struct tun_place *ret);
 
+/** tun_cut_weights() - Pipe-search's hints: what its cuts balance. @alike: without hints each unit
+ * counts as much (section 6.2: "we just balance the number of layers per pipeline stage").
+ * Return: [unit_count], owned by the caller; NULL: no memory. */
+double *tun_cut_weights(const struct tun_problem *p, bool alike);
+
 /* Counting: as doubles, exact below 2^53. */
 /** tun_binomial() - n over k; 0 for k > n. */
 double tun_binomial(size_t n, size_t k);

@@ -32,9 +32,8 @@ enum tun_space {
 struct tun_options {
     uint64_t seed;
     unsigned alpha; /* trials without gain until it stops; 0: 10 (Shisha, section 6.1) */
-    unsigned
-        heuristic;     /* of Shisha's seed: 1..6 (its table 1); 0: TUN_HEURISTIC, and for shisha its
-                           mirror image (tuner/search/shisha.c) */
+    /* of Shisha's seed: 1..6 (its table 1); 0: TUN_HEURISTIC, and for shisha its mirror image */
+    unsigned heuristic;
     bool drawn_seed;   /* shisha: tunes a random pipeline of N stages instead (its figure 6) */
     bool no_hints;     /* pipe-search: takes units as equally heavy (its table 5) */
     size_t trials_max; /* stop after so many; 0: the algorithm's own limit */

@@ -29,6 +29,12 @@ TUN_SEARCHES(TUN_SEARCH_DECLARE, TUN_SEARCH_DECLARE)
  * of a stage are in one order (EP, then width), as all searches write them. */
 size_t tun_search_seen(const struct tun_search *s, const struct pl_plan *plan);
 
+/** tun_heuristic_of() - Return: of Shisha's seed, as asked for or as the paper recommends. */
+static inline unsigned tun_heuristic_of(const struct tun_search *s)
+{
+    return s->options.heuristic ? s->options.heuristic : TUN_HEURISTIC;
+}
+
 /** tun_seen_reserve() - room for one more trial. Return: 0 or -ENOMEM. */
 int tun_seen_reserve(struct tun_search *s);
 /** tun_seen_add() - the plan of log[index]; one that is there already stays as it is. */

@@ -177,11 +177,6 @@ static bool is_printed(const struct tun_search *s)
     return s->problem.bounds.stages_max && s->options.heuristic;
 }
 
-static unsigned heuristic_of(const struct tun_search *s)
-{
-    return s->options.heuristic ? s->options.heuristic : TUN_HEURISTIC;
-}
-
 static void mirror(struct tun_pipeline *c)
 {
     for (size_t a = 0, b = c->stage_count - 1; a < b; a++, b--) {
@@ -197,7 +192,7 @@ static void next_seed(struct tun_search *s)
 {
     struct state *state = s->state;
 
-    tun_shisha_seed(&s->problem, s->options.drawn_seed ? 5 : heuristic_of(s), state->places,
+    tun_shisha_seed(&s->problem, s->options.drawn_seed ? 5 : tun_heuristic_of(s), state->places,
                     &s->random, &state->here.conf);
     if (s->options.drawn_seed) {
         draw_layers(&s->problem, &s->random, &state->here.conf);
@@ -322,7 +317,7 @@ static bool move(struct tun_search *s, struct pl_plan *ret)
     struct state *state = s->state;
     struct tun_pipeline *conf = &state->here.conf;
     size_t from = slowest_stage(&state->here);
-    size_t to = target_stage(state, from, heuristic_of(s) % 2 == 1);
+    size_t to = target_stage(state, from, tun_heuristic_of(s) % 2 == 1);
 
     if (state->gamma >= s->options.alpha || to == from || conf->layers[from] == 1) {
         return false;

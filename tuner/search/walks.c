@@ -75,7 +75,7 @@ static int start_walk(struct tun_search *s, bool seeded)
 {
     struct state *state = s->state;
     const struct pl_plan *from = seeded ? NULL : s->options.from;
-    unsigned heuristic = s->options.heuristic ? s->options.heuristic : TUN_HEURISTIC;
+    unsigned heuristic = tun_heuristic_of(s);
     size_t places;
 
     seeded |= from != NULL;
