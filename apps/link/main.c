@@ -17,7 +17,6 @@
 
 #define PROGRAM "piped-link"
 #define UNUSED_S 30
-#define SILENT_S 0.55
 #define TICK_MS 250
 #define EXIT_USAGE 2
 #define EXIT_CONFIG 6 /* no keys, no boards: trying again does not help */
@@ -26,7 +25,7 @@ struct link_args {
     const char *folder, *runtime, *listen, *name, *socket, *control, *models;
     uint64_t store_mb; /* 0: no limit */
     bool trusted_wire;
-    double unused_s, silent_s;
+    double unused_s, silent_s; /* silent_s 0: the transport's default */
 };
 
 /* ---- the command line ---- */
@@ -70,8 +69,7 @@ static int take_args(int argc, char **argv, struct link_args *ret)
 {
     int rc;
 
-    *ret = (struct link_args){
-        .folder = BRD_FOLDER, .listen = "0.0.0.0", .unused_s = UNUSED_S, .silent_s = SILENT_S};
+    *ret = (struct link_args){.folder = BRD_FOLDER, .listen = "0.0.0.0", .unused_s = UNUSED_S};
     rc = cli_take(&program, argc, argv, ret, NULL);
     return rc ? rc : cli_no_more(&program, argc, argv);
 }
