@@ -166,7 +166,7 @@ static int measure(char *path, const struct pl_ep_set *eps, size_t frames, struc
 }
 
 /* The paper's 36 pairs of channels for one image and filter, as a chain: a cyclic list in which
- * each pair of neighbours is another one (de Bruijn), so that every layer has another pair. */
+ * no pair of neighbours comes twice (de Bruijn), so every layer has a pair of its own. */
 static int write_grid(size_t image, size_t filter, char **ret_path)
 {
     static const unsigned channels[] = {32, 64, 92, 128, 192, 256};

@@ -61,8 +61,7 @@ struct gov_cpu_now {
     int16_t policy;         /* index into policies, -1: none */
     uint64_t core_throttle; /* thermal_throttle counters, rising; GOV_UNKNOWN: not kept here */
     uint64_t package_throttle;
-    uint64_t
-        busy_ns; /* with anything, since the start; GOV_UNKNOWN: offline, or no energy is known */
+    uint64_t busy_ns; /* since the start; GOV_UNKNOWN: offline, or no energy is known */
 };
 
 enum gov_trip { GOV_TRIP_OTHER, GOV_TRIP_PASSIVE, GOV_TRIP_HOT, GOV_TRIP_CRITICAL };

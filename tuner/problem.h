@@ -162,8 +162,8 @@ static inline bool tun_cell_known(const struct tun_cell *c)
 /** tun_at_once_factor() - Return: f(@frames), @frames >= 1; above 8 as for 8.
  * @a: NULL: 1 */
 double tun_at_once_factor(const struct tun_at_once *a, double frames);
-/** tun_at_once_settle() - clamps each figure to its range above. One that is not a positive
- * number takes the value of the one before it. */
+/** tun_at_once_settle() - clamps each figure to its range above. A figure that is not a
+ * positive number becomes equal to its predecessor. */
 void tun_at_once_settle(struct tun_at_once *a);
 /** tun_at_once_gains() - Return: several frames at once save at least TUN_AT_ONCE_LEAST.
  * @a: may be NULL */

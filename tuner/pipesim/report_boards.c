@@ -56,8 +56,7 @@ int psim_report_timeline(struct psim_report *r)
         r->to, NULL,
         "Synth 2 on a Jetson TX2 with its A57 cores at their lowest frequency (governor setting "
         "3), alpha 15. Each mark is a trial; the large one is where it ended. The paper's ends "
-        "with "
-        "three stages, [8,6,1].");
+        "with three stages, [8,6,1].");
     return 0;
 }
 

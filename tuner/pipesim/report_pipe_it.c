@@ -73,15 +73,7 @@ static int table_row(struct psim_report *r, const char *network, const char *mac
     return 0;
 }
 
-#define FPS(text, from)                                                                            \
-    {                                                                                              \
-        .heading = text, .path = from ".fps", .kind = PAGE_NUMBER, .decimals = 2                   \
-    }
-#define PER_JOULE(text, from)                                                                      \
-    {                                                                                              \
-        .heading = text, .path = from ".per_joule", .kind = PAGE_NUMBER, .decimals = 2             \
-    }
-#define RATIO(text, from)                                                                          \
+#define TWO_DECIMALS(text, from)                                                                   \
     {                                                                                              \
         .heading = text, .path = from, .kind = PAGE_NUMBER, .decimals = 2                          \
     }
@@ -92,25 +84,25 @@ int psim_report_pipe_it(struct psim_report *r)
     static const struct page_column GAINS[] = {
         {.heading = "network", .path = "network"},
         {.heading = "machine", .path = "machine"},
-        FPS("big cores", "big"),
-        FPS("little cores", "little"),
+        TWO_DECIMALS("big cores", "big.fps"),
+        TWO_DECIMALS("little cores", "little.fps"),
         {.heading = "pipe-it", .path = "measured.plan", .kind = PAGE_CODE},
-        FPS("frames/s", "measured"),
-        RATIO("of big", "gain"),
-        FPS("exact", "exact"),
-        RATIO("of big", "exact_gain"),
-        PER_JOULE("frames/J, big", "big"),
-        PER_JOULE("little", "little"),
-        PER_JOULE("pipe-it", "measured"),
+        TWO_DECIMALS("frames/s", "measured.fps"),
+        TWO_DECIMALS("of big", "gain"),
+        TWO_DECIMALS("exact", "exact.fps"),
+        TWO_DECIMALS("of big", "exact_gain"),
+        TWO_DECIMALS("frames/J, big", "big.per_joule"),
+        TWO_DECIMALS("little", "little.per_joule"),
+        TWO_DECIMALS("pipe-it", "measured.per_joule"),
         {0}};
     static const struct page_column PREDICTED[] = {
         {.heading = "network", .path = "network"},
         {.heading = "machine", .path = "machine"},
         {.heading = "by measured costs", .path = "measured.plan", .kind = PAGE_CODE},
-        FPS("frames/s", "measured"),
+        TWO_DECIMALS("frames/s", "measured.fps"),
         {.heading = "by predicted costs", .path = "predicted.plan", .kind = PAGE_CODE},
-        FPS("frames/s", "predicted"),
-        RATIO("of measured", "of_measured"),
+        TWO_DECIMALS("frames/s", "predicted.fps"),
+        TWO_DECIMALS("of measured", "of_measured"),
         {.heading = "error, big, %", .path = "error_big", .kind = PAGE_NUMBER, .decimals = 1},
         {.heading = "little, %", .path = "error_little", .kind = PAGE_NUMBER, .decimals = 1},
         {0}};

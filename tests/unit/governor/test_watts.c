@@ -122,7 +122,8 @@ TEST(another_state_of_the_machine_begins_anew)
     T_NEAR(gov_watts_known(&r->w, 0), 0, 0);
 }
 
-/* A battery that is charged, a core that went, a counter that was reset, a sleep: no window. */
+/* A battery that is charged, a core that went, a counter that was reset, a suspended machine: no
+ * window. */
 TEST(windows_that_say_nothing_do_not_count)
 {
     base_autofree struct rig *r = rig_new(0);
