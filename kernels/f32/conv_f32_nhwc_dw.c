@@ -17,9 +17,13 @@
 #include "kernels/common/epilogue_vec.h"
 #include "kernels/common/planned.h"
 
-/* pixels of a block; the sums of a wide one need 32 registers */
-#define BLOCK 4u
-#define WIDE (KRN_VL < 16 ? BLOCK : 7u)
+/* pixels of a block, and of a wide one, whose sums need 32 registers */
+#define BLOCK 4
+#if KRN_VL == 16
+#define WIDE 7
+#else
+#define WIDE BLOCK
+#endif
 /* hides the pointer's value from the compiler */
 #define OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
@@ -262,23 +266,22 @@ KRN_INLINE void run_known(const struct run *r, const size_t pixels, const size_t
     }
 }
 
-#define RUNNER(kw, sw, name, how)                                                                  \
-    static void run_##kw##_##sw##_##name(const struct run *r)                                      \
+#define RUNNER_OF(pixels, kw, sw, name, how)                                                       \
+    static void run_##pixels##_##kw##_##sw##_##name(const struct run *r)                           \
     {                                                                                              \
-        run_known(r, BLOCK, kw, sw, how);                                                          \
-    }                                                                                              \
-    static void run_wide_##kw##_##sw##_##name(const struct run *r)                                 \
-    {                                                                                              \
-        run_known(r, WIDE, kw, sw, how);                                                           \
+        run_known(r, pixels, kw, sw, how);                                                         \
     }
-#define RUNNERS(kw, sw)                                                                            \
-    RUNNER(kw, sw, clamp, FINISH_CLAMP)                                                            \
-    RUNNER(kw, sw, hard_swish, FINISH_HARD_SWISH)                                                  \
-    RUNNER(kw, sw, any, FINISH_ANY)
-RUNNERS(3, 1)
-RUNNERS(3, 2)
-RUNNERS(5, 1)
-RUNNERS(5, 2)
+#define RUNNERS_OF(pixels, kw, sw)                                                                 \
+    RUNNER_OF(pixels, kw, sw, clamp, FINISH_CLAMP)                                                 \
+    RUNNER_OF(pixels, kw, sw, hard_swish, FINISH_HARD_SWISH)                                       \
+    RUNNER_OF(pixels, kw, sw, any, FINISH_ANY)
+#define RUNNERS(pixels)                                                                            \
+    RUNNERS_OF(pixels, 3, 1)                                                                       \
+    RUNNERS_OF(pixels, 3, 2) RUNNERS_OF(pixels, 5, 1) RUNNERS_OF(pixels, 5, 2)
+RUNNERS(BLOCK)
+#if WIDE != BLOCK
+RUNNERS(WIDE)
+#endif
 
 /* how the pixels of a row are computed */
 struct way {
@@ -325,17 +328,17 @@ static bool is_little_padding(const struct krn_conv *v)
 
 static struct way way_of(const struct krn_dw *d)
 {
-#define ROW(kw, sw)                                                                                \
+#define ROW_OF(pixels, kw, sw)                                                                     \
     {                                                                                              \
-        {run_##kw##_##sw##_clamp, run_##kw##_##sw##_hard_swish, run_##kw##_##sw##_any},            \
-        {                                                                                          \
-            run_wide_##kw##_##sw##_clamp, run_wide_##kw##_##sw##_hard_swish,                       \
-                run_wide_##kw##_##sw##_any                                                         \
-        }                                                                                          \
+        run_##pixels##_##kw##_##sw##_clamp, run_##pixels##_##kw##_##sw##_hard_swish,               \
+            run_##pixels##_##kw##_##sw##_any                                                       \
     }
-    static void (*const known[2][2][2][3])(const struct run *) = {{ROW(3, 1), ROW(3, 2)},
-                                                                  {ROW(5, 1), ROW(5, 2)}};
+#define ROW(pixels, kw, sw) ROW_OF(pixels, kw, sw)
+    static void (*const known[2][2][2][3])(const struct run *) = {
+        {{ROW(BLOCK, 3, 1), ROW(WIDE, 3, 1)}, {ROW(BLOCK, 3, 2), ROW(WIDE, 3, 2)}},
+        {{ROW(BLOCK, 5, 1), ROW(WIDE, 5, 1)}, {ROW(BLOCK, 5, 2), ROW(WIDE, 5, 2)}}};
 #undef ROW
+#undef ROW_OF
     const struct krn_conv *v = &d->c;
     const struct krn_epilogue *e = &d->epilogue;
     enum finish how = e->residual != MDL_RESIDUAL_NONE ? FINISH_ANY
