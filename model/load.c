@@ -38,6 +38,7 @@ struct source {
     void *map; /* owned until the model takes it */
     bool is_netdesc;
     const char *weights_dir; /* borrowed */
+    bool no_weights;
     struct mdl_data_files data;
 };
 
@@ -103,7 +104,8 @@ static int read_graph(struct source *s, char *error, struct mdl_graph **ret)
 
     if (s->is_netdesc) {
         r = mdl_file_text(s->fd, "network description", s->bytes, error, &text);
-        return r < 0 ? r : mdl_netdesc_read(text, s->bytes, s->weights_dir, error, ret);
+        return r < 0 ? r
+                     : mdl_netdesc_read(text, s->bytes, s->weights_dir, s->no_weights, error, ret);
     }
     s->map = mmap(NULL, s->bytes, PROT_READ, MAP_PRIVATE, s->fd, 0);
     if (s->map == MAP_FAILED) {
@@ -426,8 +428,10 @@ int mdl_load(const char *path, const struct mdl_load_options *options,
              char ret_error[MDL_ERROR_MAX], struct mdl_model **ret)
 {
     struct mdl_load_options o = options ? *options : (struct mdl_load_options){.name = NULL};
-    base_cleanup(source_deinit) struct source s = {
-        .fd = -1, .weights_dir = o.weights_dir, .data = MDL_DATA_FILES_NULL};
+    base_cleanup(source_deinit) struct source s = {.fd = -1,
+                                                   .weights_dir = o.weights_dir,
+                                                   .no_weights = o.no_weights,
+                                                   .data = MDL_DATA_FILES_NULL};
     char name[MDL_NAME_MAX];
     int r;
 

@@ -181,6 +181,7 @@ struct mdl_load_options {
      * pages can be dropped like those of a model's file. NULL, a folder in memory, or a full one:
      * the weights stay in memory */
     const char *weights_dir;
+    bool no_weights; /* of a network description: they stay 0, for who looks at shapes only */
     /* quantises the model (model/quant/calibration.h), borrowed; NULL: no quantisation */
     const struct mdl_calibration *calibration;
     /* the leaf list of a file of which only some leaves are there (base/leaves/leaves.h),

@@ -44,6 +44,7 @@ struct mdl_nd {
     int failure; /* 0, or the first that went wrong: -EBADMSG with the text, -ENOMEM, -E2BIG */
     uint64_t seed;
     const char *weights_dir; /* borrowed; as in mdl_load_options */
+    bool no_weights;         /* as in mdl_load_options */
     struct mdl_nd_value *values;
     size_t value_count, value_cap, node_cap, initializer_cap;
     enum mdl_nd_fill *fills; /* by initializer */
@@ -75,7 +76,7 @@ void mdl_nd_floats(struct mdl_nd *nd, const char *name, size_t rank, const float
 bool mdl_nd_value_add(struct mdl_nd *nd, const struct mdl_nd_value *v);
 const struct mdl_nd_value *mdl_nd_value_find(const struct mdl_nd *nd, const char *name);
 
-/** mdl_nd_finish() - makes and fills the weights. Return: 0, -ENOMEM. */
+/** mdl_nd_finish() - makes and fills the weights (as far as they are wanted). Return: 0, -ENOMEM. */
 int mdl_nd_finish(struct mdl_nd *nd);
 
 /* ---- layers.c ---- */

@@ -246,13 +246,13 @@ static int read_root(struct mdl_nd *nd, const json_t *root)
     return r;
 }
 
-int mdl_netdesc_read(const void *text, size_t bytes, const char *weights_dir,
+int mdl_netdesc_read(const void *text, size_t bytes, const char *weights_dir, bool no_weights,
                      char ret_error[MDL_ERROR_MAX], struct mdl_graph **ret)
 {
     mdl_autopool struct mdl_pool *pool = NULL;
     json_error_t at;
     json_auto_t *root = json_text_read(text, bytes, JSON_REJECT_DUPLICATES, &at);
-    struct mdl_nd nd = {.error = ret_error, .weights_dir = weights_dir};
+    struct mdl_nd nd = {.error = ret_error, .weights_dir = weights_dir, .no_weights = no_weights};
     int r;
 
     ret_error[0] = '\0';

@@ -198,7 +198,7 @@ static int nameless_file(const char *dir, size_t bytes)
 
 static int weights_map(struct mdl_nd *nd, size_t bytes)
 {
-    base_autoclose int fd = nameless_file(nd->weights_dir, bytes);
+    base_autoclose int fd = nd->no_weights ? -1 : nameless_file(nd->weights_dir, bytes);
     void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                      fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
 
@@ -240,9 +240,11 @@ int mdl_nd_finish(struct mdl_nd *nd)
         if (nd->fan_ins[i] == 0) {
             continue;
         }
-        fill(at, n, nd->seed + i + 1, nd->fills[i] == MDL_ND_NEAR_ONE ? 1.0f : 0.0f,
-             nd->fills[i] == MDL_ND_HE ? sqrtf(6.0f / (float)nd->fan_ins[i]) : 0.1f);
-        drop_written(g, at, t->bytes);
+        if (!nd->no_weights) {
+            fill(at, n, nd->seed + i + 1, nd->fills[i] == MDL_ND_NEAR_ONE ? 1.0f : 0.0f,
+                 nd->fills[i] == MDL_ND_HE ? sqrtf(6.0f / (float)nd->fan_ins[i]) : 0.1f);
+            drop_written(g, at, t->bytes);
+        }
         t->data = at;
         at += n;
     }

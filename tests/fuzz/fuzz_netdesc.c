@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     char error[MDL_ERROR_MAX] = "";
     struct mdl_graph *g = NULL;
 
-    if (mdl_netdesc_read(data, bytes, NULL, error, &g) == 0) {
+    if (mdl_netdesc_read(data, bytes, NULL, false, error, &g) == 0) {
         mdl_graph_free(g);
     } else {
         MUST(error[0] != '\0');

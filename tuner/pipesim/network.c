@@ -285,7 +285,7 @@ int psim_network_load(const char *name, enum psim_counted counted, char ret_erro
     if (error) {
         return error;
     }
-    error = mdl_load(path, NULL, why, &m);
+    error = mdl_load(path, &(struct mdl_load_options){.no_weights = true}, why, &m);
     if (error) {
         snprintf(ret_error, PSIM_ERROR_MAX, "%.200s: %.300s", path,
                  why[0] ? why : strerror(-error));

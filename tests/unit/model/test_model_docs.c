@@ -47,7 +47,7 @@ TEST(network_description)
     const char *text = example("netdesc.md", 0);
 
     T_TRUE(text != NULL);
-    T_EQ(mdl_netdesc_read(text, strlen(text), NULL, error, &g), 0);
+    T_EQ(mdl_netdesc_read(text, strlen(text), NULL, false, error, &g), 0);
     T_EQ(g->output_count, 1);
     T_STR(g->outputs[0].name, "prob");
     mdl_graph_free(g);

@@ -13,7 +13,7 @@ static char error[MDL_ERROR_MAX];
 static int read_text(const char *text, struct mdl_graph **ret)
 {
     struct mdl_graph *g = NULL;
-    int r = mdl_netdesc_read(text, strlen(text), NULL, error, &g);
+    int r = mdl_netdesc_read(text, strlen(text), NULL, false, error, &g);
 
     if (r < 0) {
         printf("  %d: %s\n", r, error);
@@ -145,7 +145,7 @@ TEST(weights_come_back_from_a_file)
     struct mdl_graph *g[3] = {0};
 
     for (size_t i = 0; i < 3; i++) {
-        T_EQ(mdl_netdesc_read(text, strlen(text), dirs[i], error, &g[i]), 0);
+        T_EQ(mdl_netdesc_read(text, strlen(text), dirs[i], false, error, &g[i]), 0);
     }
     T_TRUE(!g[0]->map_is_file && !g[2]->map_is_file);
     T_EQ(files_named(".", "weights-"), 0);
@@ -264,7 +264,7 @@ TEST(broken_texts)
 
     T_EQ(read_text(good, NULL), 0);
     for (size_t n = 0; n + 1 < sizeof(good); n++) {
-        T_LT(mdl_netdesc_read(good, n, NULL, error, &g), 0);
+        T_LT(mdl_netdesc_read(good, n, NULL, false, error, &g), 0);
         T_TRUE(error[0] != '\0');
     }
     for (int i = 0; i < 3000; i++) {
@@ -274,7 +274,7 @@ TEST(broken_texts)
         for (int k = 0; k <= i % 3; k++) {
             text[t_range(0, (int64_t)sizeof(good) - 2)] = (char)t_range(0, 127);
         }
-        if (mdl_netdesc_read(text, sizeof(good) - 1, NULL, error, &g) == 0) {
+        if (mdl_netdesc_read(text, sizeof(good) - 1, NULL, false, error, &g) == 0) {
             mdl_graph_free(g);
             fine++;
         }
