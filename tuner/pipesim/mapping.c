@@ -74,10 +74,11 @@ void psim_mapping(const struct tun_problem *p, const uint16_t *places, struct ps
 
     *ret = (struct psim_mapped){0};
     for (size_t u = 1; u <= p->unit_count; u++) {
-        if (u == p->unit_count || places[u] != places[u - 1]) {
-            add_run(p, places, run, u - 1, &s);
-            run = u;
+        if (u < p->unit_count && places[u] == places[u - 1]) {
+            continue;
         }
+        add_run(p, places, run, u - 1, &s);
+        run = u;
         if (u == p->unit_count || p->eps[places[u]].board != p->eps[places[u - 1]].board) {
             add_segment(p, places, segment, u - 1, &s);
             segment = u;

@@ -14,7 +14,6 @@ struct tun_evolve {
     struct tun_individual *all;    /* [2 * population], owned */
     struct tun_individual **order; /* [2 * population], owned: room for selecting */
     struct tun_individual *ranked; /* [2 * population], owned: room for selecting */
-    size_t *room;                  /* [4 * population], owned: for ranking */
     size_t parent_count;           /* 0 or population, or fewer after tun_evolve_end() */
     size_t seeded, child_count;    /* children in all, behind the parents */
     size_t asked;                  /* of them, those that were judged */
@@ -77,8 +76,7 @@ int tun_evolve_new(const struct tun_evolve_options *o, struct tun_evolve **ret)
     e->all = calloc(2 * e->population, sizeof(*e->all));
     e->order = calloc(2 * e->population, sizeof(struct tun_individual *));
     e->ranked = calloc(2 * e->population, sizeof(*e->ranked));
-    e->room = calloc(4 * e->population, sizeof(*e->room));
-    if (!e->room || !e->least || !e->most || !e->pool || !e->all || !e->order || !e->ranked) {
+    if (!e->least || !e->most || !e->pool || !e->all || !e->order || !e->ranked) {
         tun_evolve_free(e);
         return -ENOMEM;
     }
@@ -100,7 +98,6 @@ struct tun_evolve *tun_evolve_free(struct tun_evolve *e)
         free(e->all);
         free(e->order);
         free(e->ranked);
-        free(e->room);
         free(e);
     }
     return NULL;
@@ -232,7 +229,7 @@ static void select_parents(struct tun_evolve *e)
         e->all[i] = e->all[e->population + i];
         e->all[e->population + i] = empty;
     }
-    tun_rank(e->all, count, e->objective_count, e->room);
+    tun_rank(e->all, count, e->objective_count, e->order);
     for (size_t i = 0; i < count; i++) {
         e->order[i] = &e->all[i];
         e->all[i].crowding = 0;

@@ -24,36 +24,38 @@ bool tun_dominates(const struct tun_fitness *a, const struct tun_fitness *b, siz
     return better;
 }
 
-void tun_rank(struct tun_individual *all, size_t count, size_t objectives, size_t *room)
+/* Whoever dominates another comes before it. */
+static int by_fitness(const void *a, const void *b, void *objectives)
 {
-    /* by[i]: how many of those not ranked yet dominate i; front: of the last rank */
-    size_t *by = room, *front = room + count, left = count, rank = 0;
+    const struct tun_fitness *p = &(*(struct tun_individual *const *)a)->fitness;
+    const struct tun_fitness *q = &(*(struct tun_individual *const *)b)->fitness;
 
-    for (size_t i = 0; i < count; i++) {
-        all[i].rank = SIZE_MAX;
-        by[i] = 0;
-        for (size_t j = 0; j < count; j++) {
-            by[i] += tun_dominates(&all[j].fitness, &all[i].fitness, objectives);
+    if (p->missed != q->missed) {
+        return (p->missed > q->missed) - (p->missed < q->missed);
+    }
+    for (size_t i = 0; i < *(size_t *)objectives; i++) {
+        if (p->objective[i] != q->objective[i]) {
+            return (p->objective[i] > q->objective[i]) - (p->objective[i] < q->objective[i]);
         }
     }
-    while (left > 0) {
-        size_t found = 0;
+    return 0;
+}
 
-        for (size_t i = 0; i < count; i++) {
-            if (all[i].rank == SIZE_MAX && by[i] == 0) {
-                front[found++] = i;
+void tun_rank(struct tun_individual *all, size_t count, size_t objectives,
+              struct tun_individual **room)
+{
+    for (size_t i = 0; i < count; i++) {
+        room[i] = &all[i];
+    }
+    qsort_r(room, count, sizeof(*room), by_fitness, &objectives);
+    for (size_t i = 0; i < count; i++) {
+        room[i]->rank = 0;
+        for (size_t j = i; j-- > 0;) {
+            if (room[j]->rank >= room[i]->rank &&
+                tun_dominates(&room[j]->fitness, &room[i]->fitness, objectives)) {
+                room[i]->rank = room[j]->rank + 1;
             }
         }
-        for (size_t f = 0; f < found; f++) {
-            all[front[f]].rank = rank;
-        }
-        for (size_t i = 0; i < count; i++) {
-            for (size_t f = 0; f < found && all[i].rank == SIZE_MAX; f++) {
-                by[i] -= tun_dominates(&all[front[f]].fitness, &all[i].fitness, objectives);
-            }
-        }
-        left -= found;
-        rank++;
     }
 }
 

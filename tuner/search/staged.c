@@ -30,17 +30,18 @@ static void encoding_bounds(enum tun_encoding encoding, size_t units, size_t pla
 void tun_encoding_decode(enum tun_encoding encoding, const uint16_t *genes, size_t units,
                          size_t places, uint16_t *ret_places)
 {
-    size_t place = 0;
+    size_t u = 0;
 
     if (encoding == TUN_ENCODING_NE) {
         memcpy(ret_places, genes, units * sizeof(*genes));
         return;
     }
-    for (size_t u = 0; u < units; u++) {
-        while (place + 1 < places && genes[place + 1] <= u) {
-            place++;
+    for (size_t place = 0; place < places; place++) {
+        size_t end = place + 1 < places ? base_min((size_t)genes[place + 1], units) : units;
+
+        for (; u < end; u++) {
+            ret_places[u] = (uint16_t)place;
         }
-        ret_places[u] = (uint16_t)place;
     }
 }
 

@@ -49,7 +49,7 @@ static void rank(void)
     size_t objectives = (size_t)number(), count = (size_t)number(), most = 0;
     struct tun_individual *all = calloc(count, sizeof(*all));
     struct tun_individual **front = calloc(count, sizeof(struct tun_individual *));
-    size_t *room = calloc(2 * count, sizeof(*room));
+    struct tun_individual **room = calloc(count, sizeof(*room));
 
     for (size_t i = 0; i < count; i++) {
         for (size_t o = 0; o < objectives; o++) {
