@@ -83,9 +83,9 @@ def needed_by(folder, names):
     return targets(folder, lambda t: t["id"] in needed)
 
 
-def needed_in_setup(folder, setup, only=()):
-    """Return: names for ninja of what the tests of this test setup depend on, or those of them that `only` names."""
-    out = subprocess.run(["meson", "test", "-C", folder, "--no-rebuild", "--setup", setup, "--list"], cwd=ROOT,
+def needed_in_setup(folder, chosen, only=()):
+    """Return: names for ninja of what the tests that these arguments choose depend on, or those that `only` names."""
+    out = subprocess.run(["meson", "test", "-C", folder, "--no-rebuild", *chosen, "--list"], cwd=ROOT,
                          capture_output=True, text=True, check=True).stdout
     names = {line.split(" / ", 1)[1] for line in out.splitlines() if " / " in line}
     return needed_by(folder, names & set(only) or names)
