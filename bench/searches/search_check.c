@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must hold of the searches: the papers' figures, computed again; the exact planner against
  * every plan of small random problems, also with a wrong cost table; every search on every network
- * and machine. search_check [SEED [SHARE [TABLE]]]; SHARE: run this share of the random cases,
- * above 0 to 1; TABLE: a file for every row of the comparison as Markdown. */
+ * and machine. search_check [SEED [SHARE [TABLE]]]; SHARE: run this share of the random cases and
+ * seeds, above 0 to 1; TABLE: a file for every row of the comparison as Markdown. */
 #include "base/base.h"
 #include "bench/searches/check.h"
 
