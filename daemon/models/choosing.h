@@ -30,7 +30,7 @@ struct dmn_models;
 #define DMN_CHOOSE_FRONT_MAX 16u
 
 struct dmn_choose_kind {
-    char name[PL_EP_NAME_MAX];
+    char name[KRN_KIND_NAME_MAX];
     int cpu;     /* the core that is measured */
     size_t same; /* index of the first kind with the same cores; its own index if it is the first */
     uint64_t class; /* dmn_choose_classes(); set by the load */

@@ -76,7 +76,7 @@ void mdl_nd_floats(struct mdl_nd *nd, const char *name, size_t rank, const float
 bool mdl_nd_value_add(struct mdl_nd *nd, const struct mdl_nd_value *v);
 const struct mdl_nd_value *mdl_nd_value_find(const struct mdl_nd *nd, const char *name);
 
-/** mdl_nd_finish() - makes and fills the weights (as far as they are wanted). Return: 0, -ENOMEM. */
+/** mdl_nd_finish() - makes the weights, and fills them if wanted. Return: 0, -ENOMEM. */
 int mdl_nd_finish(struct mdl_nd *nd);
 
 /* ---- layers.c ---- */

@@ -241,7 +241,7 @@ static bool shape_fits(const struct infer *in, const struct picture *img)
 static int add_raw(struct infer *in, size_t file, const struct picture *img)
 {
     size_t frame_bytes = in->frame_bytes[img->f16];
-    char error[512];
+    char error[640];
     int rc = CTL_DONE;
 
     if (in->not_floats[0]) {

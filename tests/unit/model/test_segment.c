@@ -210,7 +210,7 @@ TEST(chains_of_random_models)
             size_t a = (size_t)t_range((int64_t)(count > 4 ? count - 4 : 0), (int64_t)count - 1);
             size_t b = (size_t)t_range(0, (int64_t)count - 1);
             int64_t kind = t_range(0, 5);
-            char name[16];
+            char name[32];
 
             snprintf(out, sizeof(out), "v%zu", count);
             snprintf(name, sizeof(name), "op%zu", i);
