@@ -23,15 +23,13 @@ from surroundings import announce
 # The same sources once more for wider vectors take the compiler three minutes under sanitizers; less optimised it takes
 # half the time, and what it takes to name lines in a report is in -g1. Not optimised at all the tests take longer than
 # that saves. Where AddressSanitizer looks at each access, checks of the pointers before it find nothing more.
-LEAN = ["-Db_lundef=false", "-Dman=disabled", "-Doptimization=1"]
+LEAN = ["-Db_lundef=false", "-Dman=disabled", "-Dx86_isa=avx2", "-Doptimization=1"]
 SANITIZERS = {
     "asan": ("build-asan", ["-Db_sanitize=address,undefined", *LEAN,
                             "-Dc_args=-g1 -fno-sanitize=null,object-size,pointer-overflow"]),
     "tsan": ("build-tsan", ["-Db_sanitize=thread", *LEAN, "-Dc_args=-g1"]),
 }
-# What shows that it works: loops of AVX2 are those of SSE2, and the plain build runs them between guard bytes. Without
-# them ThreadSanitizer looks into more of oneDNN, which was not compiled for it. The planner only calculates.
-ISA, QUICK_ISA = "-Dx86_isa=avx2", {"asan": "-Dx86_isa="}
+# --quick: the planner only calculates.
 QUICK_UNSANITIZED = ("tuner", "sim")
 # What runs in user-mode emulation; everything else is about this machine, or Python's.
 ARM64_SUITES = ("model", "kernels", "pipeline", "ipc", "governor")
@@ -150,9 +148,8 @@ def test_arm64(args, options, totals, env):
 def test_sanitized(setup, options, jobs, totals, env, names=(), quick=False, arguments=()):
     """Builds what the setup's tests need, and runs them, or only those of `names`."""
     folder, more = SANITIZERS[setup]
-    isa = QUICK_ISA.get(setup, ISA) if quick else ISA
     chosen = ["--setup", setup, *(a for s in QUICK_UNSANITIZED if quick for a in ("--no-suite", s))]
-    build(folder, [*options, *more, isa], jobs, only=lambda f: needed_in_setup(f, chosen, names))
+    build(folder, options + more, jobs, only=lambda f: needed_in_setup(f, chosen, names))
     test(folder, setup, totals, [*chosen, *names, *arguments], env)
 
 
