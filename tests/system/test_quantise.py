@@ -295,6 +295,8 @@ def photographs_keep_their_classes():
     """Networks that others trained; the pictures are in the shared folder. MobileNet needs a part of its work in f32; its
     speed is not measured, so that its answer is the same everywhere."""
     real = os.path.join(SHARED, "real")
+    if "PIPED_TEST_SANITIZER" in os.environ:
+        return "a minute of the same code, whose figures the plain build checks"
     if not os.path.isdir(real):
         return "there is no %s" % real
     with open(os.path.join(real, "preproc.tsv"), encoding="utf-8") as f:
