@@ -18,6 +18,12 @@
 #include "kernels/common/cpu.h"
 #include "model/model.h"
 
+/* Elements of a buffer that a client or a file brought, so of any alignment. Not by memcpy(): each
+ * would be a call of ThreadSanitizer's. */
+typedef float krn_any_f32 __attribute__((aligned(1), may_alias));
+typedef uint32_t krn_any_u32 __attribute__((aligned(1), may_alias));
+typedef uint64_t krn_any_u64 __attribute__((aligned(1), may_alias));
+
 struct krn_image; /* kernels/image/image.h */
 
 /* The arguments of run(); all borrowed for the call. in[] and out[] point to element 0 of each

@@ -112,10 +112,7 @@ static inline const uint8_t *krn_const_ptr(const struct mdl_model *m, size_t ten
 
 static inline float krn_load_unaligned(const uint8_t *p, ptrdiff_t element)
 {
-    float v;
-
-    __builtin_memcpy(&v, p + element * (ptrdiff_t)sizeof(v), sizeof(v));
-    return v;
+    return ((const krn_any_f32 *)p)[element];
 }
 
 static inline bool krn_is_const_f32(const struct mdl_model *m, size_t tensor)

@@ -14,8 +14,7 @@
 
 /* ---- elements of a tensor of any type ----
  *
- * Indices count elements from element 0 and may be negative. Buffers from a client or a file may
- * have any alignment, so everything goes through memcpy().
+ * Indices count elements from element 0 and may be negative.
  */
 
 static inline bool ref_is_int(enum mdl_dtype t)
@@ -25,30 +24,23 @@ static inline bool ref_is_int(enum mdl_dtype t)
 
 static inline float ref_f32(const void *p, ptrdiff_t i)
 {
-    float v;
-    memcpy(&v, (const char *)p + i * (ptrdiff_t)sizeof(v), sizeof(v));
-    return v;
+    return ((const krn_any_f32 *)p)[i];
 }
 static inline void ref_set_f32(void *p, ptrdiff_t i, double v)
 {
-    float f = (float)v;
-    memcpy((char *)p + i * (ptrdiff_t)sizeof(f), &f, sizeof(f));
+    ((krn_any_f32 *)p)[i] = (float)v;
 }
 
 /** ref_i64() - an integer or boolean element, widened. ref_f64() - any element. */
 static inline int64_t ref_i64(const void *p, enum mdl_dtype t, ptrdiff_t i)
 {
     const uint8_t *b = p;
-    int32_t v32;
-    int64_t v64;
 
     switch (t) {
     case MDL_I32:
-        memcpy(&v32, b + i * 4, sizeof(v32));
-        return v32;
+        return (int32_t)((const krn_any_u32 *)p)[i];
     case MDL_I64:
-        memcpy(&v64, b + i * 8, sizeof(v64));
-        return v64;
+        return (int64_t)((const krn_any_u64 *)p)[i];
     case MDL_I8:
         return (int8_t)b[i];
     case MDL_U8:
@@ -66,18 +58,16 @@ static inline double ref_f64(const void *p, enum mdl_dtype t, ptrdiff_t i)
 static inline void ref_set_i64(void *p, enum mdl_dtype t, ptrdiff_t i, int64_t v)
 {
     uint8_t *b = p;
-    uint32_t v32 = (uint32_t)(uint64_t)v;
-    float f = (float)v;
 
     switch (t) {
     case MDL_F32:
-        memcpy(b + i * 4, &f, sizeof(f));
+        ((krn_any_f32 *)p)[i] = (float)v;
         break;
     case MDL_I32:
-        memcpy(b + i * 4, &v32, sizeof(v32));
+        ((krn_any_u32 *)p)[i] = (uint32_t)(uint64_t)v;
         break;
     case MDL_I64:
-        memcpy(b + i * 8, &v, sizeof(v));
+        ((krn_any_u64 *)p)[i] = (uint64_t)v;
         break;
     case MDL_BOOL:
         b[i] = v != 0;

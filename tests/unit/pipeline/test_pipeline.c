@@ -316,7 +316,7 @@ TEST(sees_a_team_that_makes_no_progress)
     struct pl_options o;
     uint64_t before, now;
 
-    tiny_net_init(&net, 1, 16, 64); /* one unit of tens of milliseconds */
+    tiny_net_init(&net, 1, 16, TINY_NET_SLOW_SIDE); /* one unit of tens of milliseconds */
     rig_init(&r, &net);
     rig_eps(&eps, false);
     o = rig_options(&r);
@@ -345,7 +345,7 @@ TEST(stage_0_says_when_it_has_enough)
     struct pl_options o;
     size_t before;
 
-    tiny_net_init(&net, 1, 16, 64); /* tens of milliseconds a frame */
+    tiny_net_init(&net, 1, 16, TINY_NET_SLOW_SIDE); /* tens of milliseconds a frame */
     rig_init(&r, &net);
     rig_eps(&eps, false);
     o = rig_options(&r);
@@ -374,7 +374,7 @@ TEST(stage_0_takes_enough_for_a_batch_behind_it)
     struct pl_options o;
     size_t before;
 
-    tiny_net_init(&net, 2, 16, 64); /* tens of milliseconds a unit */
+    tiny_net_init(&net, 2, 16, TINY_NET_SLOW_SIDE); /* tens of milliseconds a unit */
     rig_init(&r, &net);
     rig_eps(&eps, false);
     o = rig_options(&r);
