@@ -83,7 +83,7 @@ def needed_by(folder, names):
     return targets(folder, lambda t: t["id"] in needed)
 
 
-def needed_in_setup(folder, chosen, only=()):
+def needed_by_chosen(folder, chosen, only=()):
     """Return: names for ninja of what the tests that these arguments choose depend on, or those that `only` names."""
     out = subprocess.run(["meson", "test", "-C", folder, "--no-rebuild", *chosen, "--list"], cwd=ROOT,
                          capture_output=True, text=True, check=True).stdout

@@ -13,7 +13,7 @@ import time
 import cpu_classes
 from builds import BUILDS, test_builds
 from counts import Totals, last_line
-from folders import (ROOT, Stop, build, installed, introspect, need_names, needed_in_setup, run, running, say, suites_of,
+from folders import (ROOT, Stop, build, installed, introspect, need_names, needed_by_chosen, run, running, say, suites_of,
                      tail, test)
 from fuzzing import test_fuzz
 from surroundings import announce
@@ -22,12 +22,11 @@ from surroundings import announce
 # tests/meson.build.
 # The same sources once more for wider vectors take the compiler three minutes under sanitizers; less optimised it takes
 # half the time, and what it takes to name lines in a report is in -g1. Not optimised at all the tests take longer than
-# that saves. Where AddressSanitizer looks at each access, checks of the pointers before it find nothing more.
-LEAN = ["-Db_lundef=false", "-Dman=disabled", "-Dx86_isa=avx2", "-Doptimization=1"]
+# that saves.
+LEAN = ["-Db_lundef=false", "-Dman=disabled", "-Dx86_isa=avx2", "-Doptimization=1", "-Dc_args=-g1"]
 SANITIZERS = {
-    "asan": ("build-asan", ["-Db_sanitize=address,undefined", *LEAN,
-                            "-Dc_args=-g1 -fno-sanitize=null,object-size,pointer-overflow"]),
-    "tsan": ("build-tsan", ["-Db_sanitize=thread", *LEAN, "-Dc_args=-g1"]),
+    "asan": ("build-asan", ["-Db_sanitize=address,undefined", *LEAN]),
+    "tsan": ("build-tsan", ["-Db_sanitize=thread", *LEAN]),
 }
 # --quick: the planner only calculates.
 QUICK_UNSANITIZED = ("tuner", "sim")
@@ -149,7 +148,7 @@ def test_sanitized(setup, options, jobs, totals, env, names=(), quick=False, arg
     """Builds what the setup's tests need, and runs them, or only those of `names`."""
     folder, more = SANITIZERS[setup]
     chosen = ["--setup", setup, *(a for s in QUICK_UNSANITIZED if quick for a in ("--no-suite", s))]
-    build(folder, options + more, jobs, only=lambda f: needed_in_setup(f, chosen, names))
+    build(folder, options + more, jobs, only=lambda f: needed_by_chosen(f, chosen, names))
     test(folder, setup, totals, [*chosen, *names, *arguments], env)
 
 
