@@ -13,7 +13,7 @@
 
 struct checks {
     uint64_t seed;
-    double share; /* of the random cases: 1, or less for slow builds */
+    double share; /* of the random cases and seeds: above 0 to 1 */
     size_t passed, failed, told;
     const char *table_path; /* where the whole table goes as Markdown; NULL: nowhere */
 };
@@ -28,6 +28,9 @@ enum check_known { CHECK_HOLDS, CHECK_TOLD };
 __attribute__((format(printf, 5, 6))) void check_claim(struct checks *c, bool holds,
                                                        enum check_known known, const char *name,
                                                        const char *format, ...);
+
+/** check_share() - Return: how many of @most random cases or seeds to run, at least 1. */
+size_t check_share(const struct checks *c, size_t most);
 
 void check_facts(struct checks *c);       /* printed figures of the papers */
 void check_solver(struct checks *c);      /* brute force, bound and latency, solve times */

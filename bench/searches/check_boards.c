@@ -34,7 +34,7 @@ static void check_encodings(struct checks *c)
 }
 
 /* A mapping to be found, and by how many seeds. */
-struct subject {
+struct seeded {
     struct psim_dse d;
     size_t seeds; /* at most SEEDS_MAX */
 };
@@ -44,7 +44,7 @@ struct found {
     struct psim_spread fps, memory, energy, volume;
 };
 
-static struct found found_at(const struct subject *s, const struct psim_trace *t, double hour)
+static struct found found_at(const struct seeded *s, const struct psim_trace *t, double hour)
 {
     return (struct found){.fps = psim_spread(&s->d, t, s->seeds, PSIM_FPS, hour),
                           .memory = psim_spread(&s->d, t, s->seeds, PSIM_MEMORY_MB, hour),
@@ -52,7 +52,7 @@ static struct found found_at(const struct subject *s, const struct psim_trace *t
                           .volume = psim_spread(&s->d, t, s->seeds, PSIM_VOLUME, hour)};
 }
 
-static void check_encoding_claim(struct checks *c, const struct subject *s,
+static void check_encoding_claim(struct checks *c, const struct seeded *s,
                                  const struct psim_trace *ne, const struct psim_trace *spe)
 {
     struct found a = found_at(s, ne, HOUR_NE), b = found_at(s, spe, HOUR_SPE);
@@ -72,7 +72,7 @@ static void check_encoding_claim(struct checks *c, const struct subject *s,
 }
 
 /* How many of the seeds are better in all three objectives at an hour. */
-static size_t wins(const struct subject *s, const struct psim_trace *a, const struct psim_trace *b,
+static size_t wins(const struct seeded *s, const struct psim_trace *a, const struct psim_trace *b,
                    double hour)
 {
     size_t at = psim_trace_at(&s->d, hour), count = 0;
@@ -87,7 +87,7 @@ static size_t wins(const struct subject *s, const struct psim_trace *a, const st
 
 /* The paper's claim: after 40 hours the means of all three objectives are better. How long its
  * stages are it does not say. */
-static void check_stages(struct checks *c, const struct subject *s, const char *name, double hour,
+static void check_stages(struct checks *c, const struct seeded *s, const char *name, double hour,
                          const struct psim_trace *staged, const struct psim_trace *spe)
 {
     struct found a = found_at(s, staged, hour), b = found_at(s, spe, hour);
@@ -142,7 +142,7 @@ static void check_devices(struct checks *c, const struct psim_dse *d)
         energy_j, 1e9 / d->best_ns);
 }
 
-static int run_seeds(const struct subject *s, enum psim_experiment e, uint64_t seed,
+static int run_seeds(const struct seeded *s, enum psim_experiment e, uint64_t seed,
                      struct psim_trace *ret)
 {
     int error = 0;
@@ -159,7 +159,7 @@ void check_boards(struct checks *c)
     struct psim_trace *ne = t, *spe = t + SEEDS_MAX, *staged = t + 2 * SEEDS_MAX,
                       *equal = t + 3 * SEEDS_MAX;
     char error[PSIM_ERROR_MAX] = "";
-    struct subject s = {.seeds = (size_t)ceil(SEEDS_MAX * c->share)};
+    struct seeded s = {.seeds = check_share(c, SEEDS_MAX)};
 
     check_encodings(c);
     if (!t || psim_dse_init("resnet101", true, "xavier-nx-x4", error, &s.d) != 0) {

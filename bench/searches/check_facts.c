@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figures that the papers print and that follow from their definitions alone. */
+#include <math.h>
 #include <stdarg.h>
 
 #include "base/base.h"
@@ -36,6 +37,11 @@ void check_claim(struct checks *c, bool holds, enum check_known known, const cha
     print(holds ? "ok" : told ? "told" : "FAIL", name, format, args);
     va_end(args);
     *(holds ? &c->passed : told ? &c->told : &c->failed) += 1;
+}
+
+size_t check_share(const struct checks *c, size_t most)
+{
+    return (size_t)ceil((double)most * c->share);
 }
 
 struct fact {

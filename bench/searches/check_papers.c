@@ -109,7 +109,7 @@ static void check_seeds(struct checks *c, const char *network, enum check_known 
 {
     struct tun_options options = printed(c);
     double own, own_s, mean = 0, mean_s = 0;
-    size_t worse = 0, later = 0, seeds = (size_t)ceil(SEEDS_MAX * c->share);
+    size_t worse = 0, later = 0, seeds = check_share(c, SEEDS_MAX);
     struct subject s;
 
     if (!subject(&s, network, PSIM_UNITS, "shisha-c2")) {

@@ -41,7 +41,7 @@ static void check_brute(struct checks *c)
 {
     struct brute_plans *b = malloc(sizeof(*b));
     struct tun_random random = {.state = c->seed};
-    size_t count = (size_t)ceil(PROBLEMS * c->share), wrong = 0, plans = 0, possible = 0;
+    size_t count = check_share(c, PROBLEMS), wrong = 0, plans = 0, possible = 0;
 
     for (size_t i = 0; i < count && b; i++) {
         struct tun_problem p;

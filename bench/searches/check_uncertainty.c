@@ -121,7 +121,7 @@ static int all_cases(struct checks *c, struct uncertainty *d)
             }
             told.bounds.slack = 0;
             make_uncertain(&told);
-            for (double i = 0; i < REPEATS * c->share && !result; i++) {
+            for (size_t i = 0; i < check_share(c, REPEATS) && !result; i++) {
                 result = one_case(&told, &r, d);
             }
             tun_problem_deinit(&told);
