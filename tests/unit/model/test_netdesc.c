@@ -161,6 +161,25 @@ TEST(weights_come_back_from_a_file)
     }
 }
 
+TEST(weights_that_nobody_wants_are_zero)
+{
+    static const char *const text = NET("{\"op\": \"conv\", \"out\": 8, \"kernel\": 3}");
+    struct mdl_graph *g[2] = {0};
+
+    for (size_t i = 0; i < 2; i++) {
+        T_EQ(mdl_netdesc_read(text, strlen(text), ".", i == 1, error, &g[i]), 0);
+    }
+    T_EQ(g[1]->file_bytes, g[0]->file_bytes);
+    T_TRUE(!g[1]->map_is_file);
+    for (size_t i = 0; i < g[0]->file_bytes; i++) {
+        T_EQ(((const char *)g[1]->file_map)[i], 0);
+    }
+    T_TRUE(memcmp(g[1]->file_map, g[0]->file_map, g[0]->file_bytes) != 0);
+    for (size_t i = 0; i < 2; i++) {
+        mdl_graph_free(g[i]);
+    }
+}
+
 TEST(errors_name_layer_and_key)
 {
     static const struct {
