@@ -231,7 +231,6 @@ static void select_parents(struct tun_evolve *e)
     }
     tun_rank(e->all, count, e->objective_count, e->order);
     for (size_t i = 0; i < count; i++) {
-        e->order[i] = &e->all[i];
         e->all[i].crowding = 0;
     }
     qsort(e->order, count, sizeof(struct tun_individual *), by_merit);

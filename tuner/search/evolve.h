@@ -71,10 +71,10 @@ const struct tun_individual *tun_evolve_parents(const struct tun_evolve *e, size
 /* The parts, for tests. */
 /** tun_dominates() - constrained: what misses less wins; else no objective worse, one better. */
 bool tun_dominates(const struct tun_fitness *a, const struct tun_fitness *b, size_t objectives);
-/** tun_rank() - sets every rank: one more than the highest of those that dominate it. @room:
- * [count], written. */
+/** tun_rank() - sets every rank: one more than the highest of those that dominate it.
+ * @ret_order: [count], pointers to all, whoever dominates before whom it dominates. */
 void tun_rank(struct tun_individual *all, size_t count, size_t objectives,
-              struct tun_individual **room);
+              struct tun_individual **ret_order);
 /** tun_crowd() - sets crowding within one front: the sum over the objectives of what lies between
  * both neighbours, as a share of the front's extent. @front: [count] pointers, reordered. */
 void tun_crowd(struct tun_individual **front, size_t count, size_t objectives);

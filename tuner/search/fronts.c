@@ -42,18 +42,18 @@ static int by_fitness(const void *a, const void *b, void *objectives)
 }
 
 void tun_rank(struct tun_individual *all, size_t count, size_t objectives,
-              struct tun_individual **room)
+              struct tun_individual **ret_order)
 {
     for (size_t i = 0; i < count; i++) {
-        room[i] = &all[i];
+        ret_order[i] = &all[i];
     }
-    qsort_r(room, count, sizeof(*room), by_fitness, &objectives);
+    qsort_r(ret_order, count, sizeof(*ret_order), by_fitness, &objectives);
     for (size_t i = 0; i < count; i++) {
-        room[i]->rank = 0;
+        ret_order[i]->rank = 0;
         for (size_t j = i; j-- > 0;) {
-            if (room[j]->rank >= room[i]->rank &&
-                tun_dominates(&room[j]->fitness, &room[i]->fitness, objectives)) {
-                room[i]->rank = room[j]->rank + 1;
+            if (ret_order[j]->rank >= ret_order[i]->rank &&
+                tun_dominates(&ret_order[j]->fitness, &ret_order[i]->fitness, objectives)) {
+                ret_order[i]->rank = ret_order[j]->rank + 1;
             }
         }
     }
