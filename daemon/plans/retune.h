@@ -51,7 +51,7 @@ struct dmn_retune_over {
     /* @plan for people. */
     void (*text)(void *ctx, const struct tun_problem *p, const struct pl_plan *plan,
                  char ret[PL_PLAN_TEXT_MAX]);
-    /* The search is over; @plan serves. @found: it differs from the plan before. */
+    /* Called when the search ends: @plan serves from now on. @found: the search changed it. */
     void (*adopt)(void *ctx, const struct pl_plan *plan, bool found);
     /* Return: frames of its own are still away. */
     bool (*busy)(void *ctx);
