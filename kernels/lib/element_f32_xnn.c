@@ -92,7 +92,7 @@ static bool binary_of(const struct mdl_model *m, const struct mdl_op *op, struct
                                     &m->tensors[op->in[1]]};
     struct krn_nest n;
 
-    if (op->attr.binary > MDL_BIN_DIV || !all_f32(m, op, 2) ||
+    if (op->attr.binary > MDL_BIN_SUB || !all_f32(m, op, 2) ||
         !krn_nest_of(t, base_array_count(t), &n) || n.dims > XNN_MAX_TENSOR_DIMS) {
         return false;
     }

@@ -152,7 +152,7 @@ int krn_xnn_setup_prelu(xnn_operator_t x, const struct krn_xnn_rows *r, const fl
 struct krn_xnn_shapes {
     size_t dims, a[XNN_MAX_TENSOR_DIMS], b[XNN_MAX_TENSOR_DIMS];
 };
-/** ADD, SUB, MUL and DIV */
+/** ADD and SUB: denormals are 0 to XNNPACK, which products and quotients may turn into anything */
 int krn_xnn_make_binary(enum mdl_binary which, xnn_operator_t *ret);
 int krn_xnn_setup_binary(xnn_operator_t x, enum mdl_binary which, const struct krn_xnn_shapes *s,
                          const float *a, const float *b, float *out, pthreadpool_t pool);

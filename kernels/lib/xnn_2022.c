@@ -157,8 +157,6 @@ static const struct {
 } binaries[] = {
     [MDL_BIN_ADD] = {xnn_create_add_nd_f32, xnn_setup_add_nd_f32},
     [MDL_BIN_SUB] = {xnn_create_subtract_nd_f32, xnn_setup_subtract_nd_f32},
-    [MDL_BIN_MUL] = {xnn_create_multiply_nd_f32, xnn_setup_multiply_nd_f32},
-    [MDL_BIN_DIV] = {xnn_create_divide_nd_f32, xnn_setup_divide_nd_f32},
 };
 
 int krn_xnn_make_binary(enum mdl_binary which, xnn_operator_t *ret)

@@ -207,8 +207,6 @@ int krn_xnn_make_binary(enum mdl_binary which, xnn_operator_t *ret)
     static const enum xnn_binary_operator known[] = {
         [MDL_BIN_ADD] = xnn_binary_add,
         [MDL_BIN_SUB] = xnn_binary_subtract,
-        [MDL_BIN_MUL] = xnn_binary_multiply,
-        [MDL_BIN_DIV] = xnn_binary_divide,
     };
 
     return which < base_array_count(known) ? make_binary(known[which], ret) : -EOPNOTSUPP;
