@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machinery of fleets: each fault that other tests inject does what it says, and nothing is left behind.
 
-usage: test_fleet.py SOURCE_ROOT [CASE...]     (PIPED_BUILD: the build folder)
+usage: test_fleet.py SOURCE_ROOT [CASE...]     (PIPED_BUILD: the build folder;
+PIPED_TEST_LONG=1: also what takes a quiet minute)
 """
 import os
 import re
@@ -39,6 +40,25 @@ b = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 b.bind((sys.argv[1], 9000)); print("ready", flush=True)
 while True:
     data, who = b.recvfrom(99); b.sendto(data, who)"""
+
+FLOW = """import socket, sys, time
+a = socket.create_server((sys.argv[1], 9001)); print("ready", flush=True)
+b = a.accept()[0]; b.settimeout(60)
+left, began = int(sys.argv[2]) - len(b.recv(1)), time.monotonic()
+while left > 0: left -= len(b.recv(65536)) or left + 1
+print(left, time.monotonic() - began)"""
+SEND = "import socket, sys; socket.create_connection((sys.argv[1], 9001), 60).sendall(bytes(int(sys.argv[2])))"
+
+
+def seconds_for(network, source, to, count):
+    """Return: seconds from the first to the last of so many bytes by TCP."""
+    with subprocess.Popen(network.spaces[to].inside() + [sys.executable, "-c", FLOW, network.address(to), str(count)],
+                          stdout=subprocess.PIPE, text=True) as taker:
+        taker.stdout.readline()
+        network.spaces[source].must(sys.executable, "-c", SEND, network.address(to), str(count))
+        left, seconds = taker.stdout.readline().split()
+    check(left == "0", "a connection ended before its end")
+    return float(seconds)
 
 
 def pings(network, count):
@@ -171,6 +191,23 @@ def cpu_s(pid):
 
 @in_network
 def rates_hold():
+    """A cable that is slow takes its time, each way; what comes first may have waited."""
+    network, count = Network(("b1", "b2")), 500000
+    try:
+        for rate, least in ((None, 0), ("10mbit", 0.39), ("40mbit", 0.09), (None, 0)):
+            why = network.cables["b2"].shape(rate)
+            if why:
+                return why
+            for ends in (("b1", "b2"), ("b2", "b1")):
+                took = seconds_for(network, *ends, count)
+                check(took >= least, count, "bytes over", rate, "took", took)
+    finally:
+        network.remove()
+    return None
+
+
+@in_network
+def a_link_measures_its_cable():
     with Fleet(2, rate="10mbit") as fleet:
         def link():
             return fleet.head.links()["b2"]
@@ -188,5 +225,5 @@ def rates_hold():
         until(holds, "us for each kB on 10 Mbit/s:", link, limit_s=LIMIT_S, pause=measure_anew)
 
 
-main((cables_are_late_and_lossy, boards_meet_and_part, frames_are_checked, boards_have_limits, rates_hold),
-     sys.argv[2:])
+main((cables_are_late_and_lossy, rates_hold, boards_meet_and_part, frames_are_checked, boards_have_limits,
+      *([a_link_measures_its_cable] if "PIPED_TEST_LONG" in os.environ else [])), sys.argv[2:])
