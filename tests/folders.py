@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import time
 
@@ -95,6 +96,8 @@ def build(folder, options, jobs, env=None, only=None):
     """Sets up where needed and builds everything, or what only(folder) names; says what failed. `env` is for the first
     setup: CC, for example."""
     start = time.monotonic()
+    if shutil.which("ld.gold"):  # links a test in half the time; there are hundreds
+        env = {"CC_LD": os.environ.get("CC_LD", "gold"), **(env or {})}
     os.makedirs(os.path.join(ROOT, folder), exist_ok=True)
     log = os.path.join(ROOT, folder, "tests-run-build.log")
     open(log, "wb").close()

@@ -28,8 +28,9 @@ SANITIZERS = {
     "asan": ("build-asan", ["-Db_sanitize=address,undefined", *LEAN]),
     "tsan": ("build-tsan", ["-Db_sanitize=thread", *LEAN]),
 }
-# --quick: the planner only calculates.
-QUICK_UNSANITIZED = ("tuner", "sim")
+# --quick leaves what reads the bytes of strangers. The planner only calculates, and kernels run between guard bytes in the
+# plain build.
+QUICK_UNSANITIZED = ("tuner", "sim", "kernels", "plans", "use")
 # What runs in user-mode emulation; everything else is about this machine, or Python's.
 ARM64_SUITES = ("model", "kernels", "pipeline", "ipc", "governor")
 # The CPU of tests/arm64/prepare.sh, and one random case of eight for the kernels: emulated code is slow.
@@ -48,8 +49,8 @@ def parse(argv):
     p.add_argument("tests", nargs="*", metavar="TEST",
                    help="only these tests (names of --list); boards: tests of several boards")
     p.add_argument("--quick", action="store_true",
-                   help="leave out lesser CPUs and the suites %s; with --builds or --sanitizers: of each only what shows that "
-                        "it works" % ", ".join(QUICK_LEAVES_OUT))
+                   help="leave out lesser CPUs and the suites %s; with --sanitizers: the suites %s" % (
+                       ", ".join(QUICK_LEAVES_OUT), ", ".join(QUICK_UNSANITIZED)))
     p.add_argument("--suite", action="append", default=[], metavar="S", help="only this suite")
     p.add_argument("--sanitizers", action="store_true",
                    help="only the builds for sanitizers (%s) and what runs there" % ", ".join(SANITIZERS))
@@ -192,7 +193,7 @@ def main(argv):
     if args.arm64:
         test_arm64(args, options, totals, env)
     elif args.builds:
-        test_builds(args.tests, args.quick, options, args.jobs, totals, env)
+        test_builds(args.tests, options, args.jobs, totals, env)
     elif args.setup or args.sanitizers:
         for setup in [args.setup] if args.setup else SANITIZERS:
             test_sanitized(setup, options, args.jobs, totals, env, args.tests, args.quick, soak_arguments(args))
