@@ -154,7 +154,8 @@ static void on_timer(struct piped *p)
     ssize_t n = read(p->timer_fd, &count, sizeof(count));
     int rc;
 
-    if (n != (ssize_t)sizeof(count) || p->state == IPC_CLIENT_UP) {
+    if (n != (ssize_t)sizeof(count) || p->state == IPC_CLIENT_UP ||
+        p->state == IPC_CLIENT_GONE) { /* the socket told both at once */
         return;
     }
     rc = p->state == IPC_CLIENT_GREETING ? -ETIMEDOUT : try_connect(p);

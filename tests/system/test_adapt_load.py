@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Another program takes most of a core: it is noticed, decided on and remembered, also when cores go and come.
 
-usage: test_adapt_load.py [CASE]...
+usage: test_adapt_load.py [CASE]...; PIPED_TEST_LONG: also what takes half a minute
 """
 import os
 import subprocess
@@ -186,5 +186,6 @@ def a_team_of_both_cores_gives_way_to_two():
 
 
 if __name__ == "__main__":
-    main([another_program, a_team_of_both_cores_gives_way_to_two, a_core_goes_and_returns_beside_another_program,
-          a_core_that_returns_slow_is_left_again, the_plan_of_before_a_quota_returns])
+    main([another_program, a_team_of_both_cores_gives_way_to_two, a_core_that_returns_slow_is_left_again,
+          the_plan_of_before_a_quota_returns,
+          *([a_core_goes_and_returns_beside_another_program] if "PIPED_TEST_LONG" in os.environ else [])])

@@ -24,6 +24,7 @@ QUICK = {"gain_percent": 1000, "cooldown_s": 0, "per_hour": 100000, "window_ms":
 FILES = {**DEAF, **QUICK}  # what is about files does not hear the machine's own noise
 CLOCKS = {**QUICK, "probe_s": 1}
 FELT = ("contention", "throughput")  # on a busy machine either may be the first to be sure
+FELT_FROM = 4  # these kinds of change
 ENDED = ("switched", "rolled back", "kept", "reverted")
 
 
@@ -75,11 +76,11 @@ class Searching(Machine):
 
 
 def searches(kind):
-    """For the kind of change of this number: four of the matrix, in turn. PIPED_TEST_LONG: all of it, and once more, so that
-    who came at the beginning of a change comes at its end."""
+    """For the kind of change of this number: four of the matrix, in turn, and two where the change has to be felt, which
+    takes seconds. PIPED_TEST_LONG: all of it, and once more, so that who came at the beginning of a change comes at its end."""
     if os.environ.get("PIPED_TEST_LONG"):
         return MATRIX + MATRIX[1:] + MATRIX[:1]
-    return [MATRIX[(4 * kind + i) % len(MATRIX)] for i in range(4)]
+    return [MATRIX[(4 * kind + i) % len(MATRIX)] for i in range(4 if kind < FELT_FROM else 2)]
 
 
 def to_and_fro(m, kind, cause, there, back):

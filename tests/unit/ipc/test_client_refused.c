@@ -2,8 +2,11 @@
 /* libpiped at a scripted service that fails to start: each connection is told why, and starts it
  * again. */
 #include <errno.h>
+#include <poll.h>
+#include <semaphore.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -16,6 +19,7 @@
 #define PATIENT ((struct piped_options){.reconnect_ms = 3600000})
 
 static unsigned refused; /* connections; of the script's thread until server_join() */
+static sem_t asked_for, refusal;
 
 /* Return: false: it was no client of libpiped. */
 static bool refuse_one(struct server *s)
@@ -30,6 +34,7 @@ static bool refuse_one(struct server *s)
                 strlen(WHY), NULL, 0);
     server_hang_up(s);
     refused++;
+    sem_post(&refusal);
     return true;
 }
 
@@ -55,6 +60,21 @@ static void script_serves_then_refuses(struct server *s)
         return;
     }
     server_hang_up(s);
+    while (refuse_one(s)) {
+        continue;
+    }
+    server_hang_up(s);
+}
+
+static void script_refuses_when_asked(struct server *s)
+{
+    struct message m;
+
+    if (!server_take(s, &m)) {
+        return;
+    }
+    server_hang_up(s);
+    sem_wait(&asked_for);
     while (refuse_one(s)) {
         continue;
     }
@@ -118,6 +138,8 @@ static int reach(struct server *server, struct piped_options o, void (*script)(s
                  struct piped **p)
 {
     refused = 0;
+    sem_init(&asked_for, 0, 0);
+    sem_init(&refusal, 0, 0);
     server_start(server, 4, script);
     o.size = sizeof(o);
     o.path = server->path;
@@ -176,6 +198,59 @@ TEST(a_connected_client_waits_and_starts_it_rarely)
     end_script(&server);
     leave(&server, p);
     T_EQ(refused <= 3, true); /* at once, after a second, and at the end */
+}
+
+/* Return: this process's only timer, which libpiped has; -1: there is none. */
+static int find_timer(void)
+{
+    char path[64], name[64];
+
+    for (int fd = 0; fd < 64; fd++) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(path, name, sizeof(name) - 1);
+
+        name[base_max(n, (ssize_t)0)] = '\0';
+        if (strcmp(name, "anon_inode:[timerfd]") == 0) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+static bool is_far(int timer)
+{
+    struct itimerspec t;
+
+    return timerfd_gettime(timer, &t) == 0 &&
+           (t.it_value.tv_sec > 0 || t.it_value.tv_nsec > 200000000);
+}
+
+/* A refusal and the end of its patience are one wake-up: it does not connect once more. */
+TEST(a_refusal_at_the_end_of_patience_is_the_last)
+{
+    struct piped_options o = {.reconnect_ms = 1500};
+    struct piped_stream *s;
+    struct piped_frame *f;
+    struct server server;
+    struct pollfd timer = {.events = POLLIN};
+    struct piped *p;
+
+    T_EQ(reach(&server, o, script_refuses_when_asked, &p), 0);
+    send_one(p, &s, &f);
+    timer.fd = find_timer();
+    while (!is_far(timer.fd)) { /* it waits at most 100 ms to connect, then for a greeting */
+        T_LE(0, piped_dispatch(p, -1));
+    }
+    T_EQ(piped_dispatch(p, 0), 0); /* so what comes next comes first */
+    sem_post(&asked_for);
+    sem_wait(&refusal);
+    T_EQ(poll(&timer, 1, -1), 1);
+    T_EQ(piped_dispatch(p, 0), -ENOTCONN);
+    T_EQ(f->status, PIPED_UNAVAILABLE);
+    T_EQ(piped_dispatch(p, 0), -ENOTCONN);
+    end_script(&server);
+    leave(&server, p);
+    T_EQ(refused, 1);
 }
 
 TEST(a_client_that_waited_in_vain_says_what_it_was_told)
