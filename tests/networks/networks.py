@@ -24,7 +24,7 @@ NAMES = ['mobilenet_v2', 'squeezenet1_1', 'resnet50', 'googlenet', 'mobilenet_v1
 # Only by --long: these take longer than all others together, and their operators are in the others too.
 LARGE = ['yolov3', 'vgg16', 'resnext50']
 LONG = bool(os.environ.get('PIPED_TEST_LONG'))
-FEW_PLANS = ('unet', 'resnet50', 'googlenet', 'efficientnet_b0', 'yolov5n', 'yolov3_tiny')  # unless --long: they take longest
+FEW_PLANS = ('unet', 'resnet50', 'googlenet', 'efficientnet_b0', 'yolov5n', 'yolov3_tiny')  # unless --long
 
 
 def main():
