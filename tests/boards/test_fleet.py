@@ -14,7 +14,7 @@ import time
 ROOT = sys.argv[1]
 for folder in ("lint", "system"):
     sys.path.insert(0, os.path.join(ROOT, "tests", folder))
-from cases import Failure, check, main  # noqa: E402  (the folders are known only now)
+from cases import Failure, check, main, only_long  # noqa: E402  (the folders are known only now)
 from daemon import DIGITS  # noqa: E402
 from fleet import CABLE, Fleet  # noqa: E402
 from groups import group_reason, mounts  # noqa: E402
@@ -226,4 +226,4 @@ def a_link_measures_its_cable():
 
 
 main((cables_are_late_and_lossy, rates_hold, boards_meet_and_part, frames_are_checked, boards_have_limits,
-      *([a_link_measures_its_cable] if "PIPED_TEST_LONG" in os.environ else [])), sys.argv[2:])
+      *only_long(a_link_measures_its_cable)), sys.argv[2:])

@@ -17,6 +17,11 @@ def none(problems, what):
     check(not problems, "%d %s:\n  %s" % (len(problems), what, "\n  ".join(problems)))
 
 
+def only_long(*cases):
+    """Return: these cases where tests/run --long asks for them; others try most of what they do."""
+    return cases if "PIPED_TEST_LONG" in os.environ else ()
+
+
 def run(case, trace):
     """Runs a case and says how it ended. Return: passed, failed or skipped."""
     began = time.monotonic()

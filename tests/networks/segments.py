@@ -3,8 +3,8 @@
 """Chains of segments of real networks equal the whole, bit for bit, at every cut (segment_check.c).
 
 usage: segments.py SEGMENT_CHECK NETWORKS_DIR DEFAULT_MODEL
-The described networks and the model that the daemon serves by default; trained ones from ../shared/real beside the
-project (or $PIPED_SHARED/real), quantised ones among them, where they are.
+Two described networks (four with PIPED_TEST_LONG=1) and the model that the daemon serves by default; trained ones from
+../shared/real beside the project (or $PIPED_SHARED/real), quantised ones among them, where they are.
 """
 import concurrent.futures
 import glob
@@ -14,7 +14,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SHARED = os.environ.get('PIPED_SHARED', os.path.join(os.path.dirname(ROOT), 'shared'))
-NAMES = ['resnet50', 'googlenet', 'mobilenet_v1', 'squeezenet1_1']
+NAMES = ['mobilenet_v1', 'squeezenet1_1'] + (['resnet50', 'googlenet'] if os.environ.get('PIPED_TEST_LONG') else [])
 
 
 def run(command):

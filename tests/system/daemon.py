@@ -29,7 +29,7 @@ SANITIZER_WORDS = ("AddressSanitizer", "ThreadSanitizer", "LeakSanitizer", "Unde
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "lint"))
 import cases  # noqa: E402
-from cases import Failure, check  # noqa: E402
+from cases import Failure, check, only_long  # noqa: E402,F401
 from wait import LIMIT_S, asked, until  # noqa: E402
 
 

@@ -8,7 +8,7 @@ import os
 import subprocess
 
 from adapting import DEAF, Ahead, Machine, begin_with, by_measurement, good_record, kept
-from daemon import BUILD, check, equal, main
+from daemon import BUILD, check, equal, main, only_long
 from surroundings import lacking
 
 SLOW_CORE = os.path.join(BUILD, "tests", "system", "slow_core")
@@ -188,4 +188,4 @@ def a_team_of_both_cores_gives_way_to_two():
 if __name__ == "__main__":
     main([another_program, a_team_of_both_cores_gives_way_to_two, a_core_that_returns_slow_is_left_again,
           the_plan_of_before_a_quota_returns,
-          *([a_core_goes_and_returns_beside_another_program] if "PIPED_TEST_LONG" in os.environ else [])])
+          *only_long(a_core_goes_and_returns_beside_another_program)])
