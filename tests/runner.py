@@ -161,9 +161,13 @@ def test_cpu_classes(totals, env):
         totals.skip("this machine cannot play a CPU of the class %s" % name, "PIPED_CPU")
 
 
+class Ended(Exception):
+    """By a signal: no further part of the run begins, as one may after a Stop."""
+
+
 def ended(*_):
     """Whoever ends a run that takes too long wants to know which test it was."""
-    raise Stop("ended by a signal, while there ran:\n%s" % running())
+    raise Ended("ended by a signal, while there ran:\n%s" % running())
 
 
 def main(argv):
@@ -223,7 +227,7 @@ def main(argv):
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except Stop as stop:
+    except (Stop, Ended) as stop:
         print("tests/run: %s" % stop, file=sys.stderr, flush=True)
         print(last_line(0, 1, 0), flush=True)
         sys.exit(1)
