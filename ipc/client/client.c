@@ -98,6 +98,7 @@ static void give_up(struct piped *p, int rc)
     }
     p->state = IPC_CLIENT_GONE;
     p->cause = rc;
+    set_timer(p, 0); /* it may have run out just now, too */
     ipc_client_error(-ENOTCONN, "%s", p->why);
     LIST_FOREACH(s, &p->streams, linked) {
         if (s->state != IPC_STREAM_FAILED) {
@@ -154,8 +155,7 @@ static void on_timer(struct piped *p)
     ssize_t n = read(p->timer_fd, &count, sizeof(count));
     int rc;
 
-    if (n != (ssize_t)sizeof(count) || p->state == IPC_CLIENT_UP ||
-        p->state == IPC_CLIENT_GONE) { /* the socket told both at once */
+    if (n != (ssize_t)sizeof(count) || p->state == IPC_CLIENT_UP) {
         return;
     }
     rc = p->state == IPC_CLIENT_GREETING ? -ETIMEDOUT : try_connect(p);

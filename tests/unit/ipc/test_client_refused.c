@@ -51,22 +51,8 @@ static void script_hangs_up_and_is_gone(struct server *s)
     server_hang_up(s);
 }
 
-/* It serves, then it fails to start until somebody says nothing. */
+/* It serves, then, when the test asks for it, it fails to start until somebody says nothing. */
 static void script_serves_then_refuses(struct server *s)
-{
-    struct message m;
-
-    if (!server_take(s, &m)) {
-        return;
-    }
-    server_hang_up(s);
-    while (refuse_one(s)) {
-        continue;
-    }
-    server_hang_up(s);
-}
-
-static void script_refuses_when_asked(struct server *s)
 {
     struct message m;
 
@@ -185,6 +171,7 @@ TEST(a_connected_client_waits_and_starts_it_rarely)
     struct piped *p;
 
     T_EQ(reach(&server, o, script_serves_then_refuses, &p), 0);
+    sem_post(&asked_for);
     send_one(p, &s, &f);
     while (piped_next(s, &back) == -EAGAIN) {
         told |= piped_dispatch(p, -1) >= 0 && strstr(piped_trouble(p), WHY);
@@ -235,7 +222,7 @@ TEST(a_refusal_at_the_end_of_patience_is_the_last)
     struct pollfd timer = {.events = POLLIN};
     struct piped *p;
 
-    T_EQ(reach(&server, o, script_refuses_when_asked, &p), 0);
+    T_EQ(reach(&server, o, script_serves_then_refuses, &p), 0);
     send_one(p, &s, &f);
     timer.fd = find_timer();
     while (!is_far(timer.fd)) { /* it waits at most 100 ms to connect, then for a greeting */
@@ -280,6 +267,7 @@ TEST(a_hurried_client_gives_up_at_once)
     struct piped *p;
 
     T_EQ(reach(&server, o, script_serves_then_refuses, &p), 0);
+    sem_post(&asked_for);
     send_one(p, &s, &f);
     while (piped_dispatch(p, -1) >= 0) {
         continue;
