@@ -6,11 +6,9 @@ tests said, .json one object a test, .log what meson said.
 """
 import difflib
 import glob
-import itertools
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import time
@@ -121,18 +119,6 @@ def build(folder, options, jobs, env=None, only=None):
                 log = os.path.join(ROOT, folder, "meson-logs", "meson-log.txt")
             raise Stop("building %s failed:\n%s" % (folder, tail(log)))
     say("%s built in %.0f s" % (folder, time.monotonic() - start))
-
-
-def compile_words(entry):
-    """Return: how an entry of compile_commands.json is compiled: without compiler, output and dependencies."""
-    words = itertools.dropwhile(lambda word: word[0] != "-", shlex.split(entry["command"]))
-    kept = []
-    for word in words:
-        if word in ("-o", "-MF", "-MQ"):
-            next(words)
-        elif word not in ("-c", "-MD"):
-            kept.append(word)
-    return kept
 
 
 def suites_of(test):

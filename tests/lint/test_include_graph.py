@@ -5,6 +5,7 @@
 usage: test_include_graph.py SOURCE_ROOT BUILD_ROOT
 """
 import concurrent.futures
+import itertools
 import json
 import os
 import re
@@ -16,7 +17,6 @@ import house_graph
 import rooms
 import source
 from cases import check, main, none
-from folders import compile_words
 
 ROOT, BUILD = sys.argv[1:3]
 # Outside libraries, by the headers that give them away, and the folders that may know them.
@@ -137,6 +137,18 @@ def outside_libraries_stay_in_their_rooms():
                         tuple(f + "/" for f in folders)):
                     wrong.append("%s includes <%s>" % (name, target))
     none(wrong, "libraries outside their room")
+
+
+def compile_words(entry):
+    """Return: how an entry of compile_commands.json is compiled: without compiler, output and dependencies."""
+    words = itertools.dropwhile(lambda word: word[0] != "-", shlex.split(entry["command"]))
+    kept = []
+    for word in words:
+        if word in ("-o", "-MF", "-MQ"):
+            next(words)
+        elif word not in ("-c", "-MD"):
+            kept.append(word)
+    return kept
 
 
 def compile_flags():
