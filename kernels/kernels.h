@@ -125,9 +125,9 @@ void krn_net_run_ops(const struct krn_net *net, size_t first, size_t last,
  * krn_net_run_frames() - runs ops @ops of several frames, as krn_net_run_ops() runs them of one
  * @mems: [@count], one for each frame
  *
- * Weights of a product of one row (a fully connected layer) are read once for all frames, if its
- * primitive can (krn_primitive.frames_at_once). All other ops run frame after frame. The team's
- * scratch must have krn_net_frames_bytes(), too.
+ * Weights are read once for all frames where the primitive can (krn_primitive.frames_at_once): of
+ * products of one row (fully connected layers) and of Winograd's convolutions. All other ops run
+ * frame after frame. The team's scratch must have krn_net_frames_bytes(), too.
  */
 void krn_net_run_frames(const struct krn_net *net, struct krn_range ops,
                         const struct krn_mem *const *mems, size_t count,

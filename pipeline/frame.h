@@ -52,6 +52,6 @@ struct pl_options {
     void (*notify)(void *arg); /* may be NULL */
     void *notify_arg;
     bool no_pin;    /* pin no thread, for machines that forbid it; status shows it */
-    bool no_clocks; /* no per-unit clocks; only bench/clocks sets it */
+    bool no_clocks; /* no per-unit clocks; only bench/ and tests/ set it */
     bool asleep;    /* its teams hold no weights, and no frame is admitted, by any plan */
 };

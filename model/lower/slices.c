@@ -68,7 +68,7 @@ static void slice_dim(struct mdl_lower *l, int64_t n, int64_t start, int64_t end
     *ret_step = (ptrdiff_t)step;
 }
 
-/* Where the length depends on the data, positions must count from the begin. */
+/* Where the length depends on the data, positions must count from the beginning. */
 static void slice_check_rows(struct mdl_lower *l, const struct slice_args *a, size_t i, size_t at)
 {
     bool counted = mdl_rows_along(l->ir, l->in[0], at);

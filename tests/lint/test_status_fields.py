@@ -4,7 +4,7 @@
 
 usage: test_status_fields.py SOURCE_ROOT
 
-A running daemon's answers are compared with the page by tests/system/test_control.py; here are the views of them.
+A running daemon's answers are compared with the page by tests/system/test_sensors.py; here are the views of them.
 """
 import os
 import re

@@ -4,10 +4,9 @@
  *
  * The space: every board runs one segment or none; a segment is any plan of one board
  * (tuner/oneboard/oneboard.h), or a share of one stage that it has in common with other boards.
- * There it
- * uses the teams of its highest rate, of those the set whose slowest team is fastest. Left out: a
- * board that is come back to, boards that share a stage with fewer cores than they have, and a
- * bound on the number of stages (refused).
+ * There it uses the teams of its highest rate, of those the set whose slowest team is fastest. Left
+ * out: a board that is come back to, boards that share a stage with fewer cores than they have, and
+ * a bound on the number of stages (refused).
  *
  * Between boards a program runs over (unit, boards used, boards of the last segment), inside a
  * board over (unit, cores used). The least period is closed in on: for a bound, which segments are

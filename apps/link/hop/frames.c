@@ -237,7 +237,7 @@ void hop_cancel(struct link *l, size_t head, const struct lnk_message *message)
     }
 }
 
-/* Smooth weighted round robin: dealt frames never differ by more than one from the shares. */
+/* Smooth weighted round robin: dispatched frames never differ by more than one from the shares. */
 static size_t deal(struct hop_place *p)
 {
     size_t best = 0;

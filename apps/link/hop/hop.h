@@ -4,7 +4,7 @@
  * that compute frames for them
  *
  * A PLAN gives it a place: a segment to compute, and where its answers go: to a board of the next
- * hop, dealt by their shares, or from the last hop to the head. Errors go to the head. A board of
+ * hop, dispatched by their shares, or from the last hop to the head. Errors go to the head. A board of
  * the next hop that cannot be reached ends the place; the head is told its fingerprint.
  *
  * A segment is found (its file), loaded by the daemon, and opened as a stream of a connection of
@@ -52,7 +52,7 @@ struct segment_job {
     uint64_t place;              /* number of the hop's place */
     struct lnk_frame of;         /* as it came */
     uint64_t deadline_ns;        /* CLOCK_MONOTONIC; 0: none */
-    size_t to; /* the board that gets what was computed; LINK_NOBODY: not dealt yet */
+    size_t to; /* the board that gets what was computed; LINK_NOBODY: not dispatched yet */
     size_t time_count;
     uint64_t time_ns[LNK_HOPS_MAX]; /* that each hop computed it */
 };

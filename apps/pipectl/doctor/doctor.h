@@ -32,7 +32,7 @@ json_t *doctor_judge(const json_t *sample);
  * where they do not say, or where it was restarted meanwhile. */
 double doctor_seconds(const json_t *sample);
 /** doctor_figures() - Return: new: [{model, fps, p50_ms, p99_ms, stage, busy, off_core, service_ms,
- * expected_ms}], of each model's busiest stage over the sample; null where unknown. */
+ * expected_ms, segment}], of each model's busiest stage over the sample; null where unknown. */
 json_t *doctor_figures(const json_t *sample);
 /** doctor_stages() - Return: new: {MODEL: [{busy, off_core, cpu_ms}]}, of each stage over the
  * sample; null where unknown. */
