@@ -14,12 +14,13 @@ SAMPLE = re.compile(r'^(\w+)\{([^}]*)\} (\S+)$', re.M)
 
 
 def counters(text):
-    """Return: {(metric, model): sum over its other labels}."""
+    """Return: {(model, status): frames answered so}."""
     sums = {}
     for name, labels, value in SAMPLE.findall(text):
-        model = dict(re.findall(r'(\w+)="([^"]*)"', labels)).get("model")
-        if model is not None:
-            sums[name, model] = sums.get((name, model), 0) + float(value)
+        of = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+        if name == "piped_frames_answered_total":
+            key = (of["model"], of["status"])
+            sums[key] = sums.get(key, 0) + float(value)
     return sums
 
 
@@ -30,9 +31,9 @@ def main():
         time.sleep(1)
         now, then = counters(c.metrics().text), time.monotonic()
         for m in c.models().models:
-            key = ("piped_frames_answered_total", m["name"])
+            key = (m["name"], "ok")
             rate = (now.get(key, 0) - before.get(key, 0)) / (then - at)
-            dropped = now.get(("piped_frames_dropped_total", m["name"]), 0)
+            dropped = now.get((m["name"], "dropped"), 0)
             print("%s: %.1f frames/s, %d dropped, plan %s" % (m["name"], rate, dropped, m["plan"]), flush=True)
         before, at = now, then
 
