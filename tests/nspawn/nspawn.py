@@ -56,7 +56,7 @@ def installed(dest, prefix, sysconfdir):
     return binds
 
 
-STATE = ("/var/lib/piped", "/var/lib/piped-link", "/var/cache/piped")
+STATE = ("/var/lib/piped", "/var/lib/piped-link")
 
 
 def boot_command(root, name, options, unit, tree="/"):
