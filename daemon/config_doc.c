@@ -11,7 +11,8 @@ static json_t *range_json(const struct dmn_config_row *row)
 {
     switch (row->type) {
     case DMN_CONFIG_INT:
-        return json_sprintf("%lld to %lld %s", (long long)row->min, (long long)row->max, row->unit);
+        return json_sprintf("%lld to %lld%s%s", (long long)row->min, (long long)row->max,
+                            *row->unit ? " " : "", row->unit);
     case DMN_CONFIG_BOOL:
         return json_string("true or false");
     case DMN_CONFIG_ENUM:

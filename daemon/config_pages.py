@@ -69,7 +69,8 @@ def man_keys(keys, advanced):
 
 def man_text(keys, items):
     of_items = "".join("*%s[].%s*\n\t%s Value: %s; %s.\n\n" % (
-        i["array"], i["key"], escaped(i["help"]), i["type"], "required" if i["required"] else i["default"] or "optional")
+        i["array"], i["key"], escaped(i["help"]), i["type"],
+        "required" if i["required"] else "default " + i["default"] if i["default"] else "optional")
         for i in items)
     return man_keys(keys, False) + of_items + ADVANCED + man_keys(keys, True)
 

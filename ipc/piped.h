@@ -69,7 +69,7 @@ enum piped_pixfmt {
 };
 
 enum piped_policy {
-    PIPED_BLOCK = 0,  /* every frame is computed */
+    PIPED_BLOCK = 0,  /* every frame is computed, unless the model's own policy is LATEST */
     PIPED_LATEST = 1, /* a new frame replaces the waiting one, which returns PIPED_DROPPED */
     PIPED_REJECT = 2  /* a frame that finds no room returns PIPED_RESOURCE_EXHAUSTED */
 };
@@ -100,7 +100,7 @@ struct piped_options {
 
 struct piped_stream_options {
     size_t size;
-    const char *model;      /* NULL or "": the only or the first model */
+    const char *model;      /* NULL or "": the default model */
     uint32_t pixfmt;        /* enum piped_pixfmt */
     uint32_t policy;        /* enum piped_policy */
     uint32_t credits;       /* frames the daemon may hold at once; 0: the daemon decides */

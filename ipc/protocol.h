@@ -132,7 +132,7 @@ struct ipc_welcome {                   /* 96 bytes */
     uint64_t instance;                 /* 88: changes with every start of the daemon */
 };
 struct ipc_open {               /* 96 bytes */
-    char model[IPC_NAME_BYTES]; /* 0: "" is the only or the first model */
+    char model[IPC_NAME_BYTES]; /* 0: "" is the default model */
     uint32_t pixfmt, policy;    /* 64, 68 */
     uint32_t credits;           /* 72: wanted; 0: the server decides */
     uint32_t priority;          /* 76: 0 (usual) to 3 */

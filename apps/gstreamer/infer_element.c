@@ -47,7 +47,7 @@ static const struct {
     guint preset, least, most; /* limits: of numbers */
 } properties[] = {
     {"socket", "The daemon's frames socket; empty: the default", TEXT, AT(settings.socket)},
-    {"model", "Name of the model; empty: the first", TEXT, AT(settings.model)},
+    {"model", "Name of the model; empty: the default", TEXT, AT(settings.model)},
     {"policy", "What happens when frames come faster than answers", POLICY, AT(settings.policy),
      PIPED_BLOCK},
     {"deadline-ms", "After that a frame is not computed; 0: no deadline", NUMBER,

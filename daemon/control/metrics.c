@@ -47,8 +47,9 @@ static void values(FILE *to, const struct dmn_control *control)
     static const struct {
         const char *name, *type, *help;
     } rows[] = {
-        {"frames_admitted_total", "counter", "Frames that entered the pipeline."},
-        {"frames_in_flight", "gauge", "Frames inside the pipeline."},
+        {"frames_admitted_total", "counter",
+         "Frames that entered a pipeline, here or on another board."},
+        {"frames_in_flight", "gauge", "Frames in a pipeline, on another board or being prepared."},
         {"frames_waiting", "gauge", "Frames that wait for room in the pipeline."},
         {"fps", "gauge", "Frames answered a second, over the last seconds."},
         {"stalled", "gauge", "1 while a stage is stuck."},

@@ -95,7 +95,7 @@ static const struct cli_option BENCH[] = {
     {0}};
 static const struct cli_option PLAN[] = {
     {THE_MODEL, .parameter = "model"},
-    {"max", "N", "@none", "front: show at most N plans", CLI_WHOLE, 0, 1, 1000, "max"},
+    {"max", "N", "@none", "front: show at most N plans", CLI_WHOLE, 0, 1, 256, "max"},
     {"boards", NULL, NULL, "front: plans over all boards that are there", CLI_FLAG,
      .parameter = "boards"},
     {0}};

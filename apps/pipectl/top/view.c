@@ -73,7 +73,7 @@ static void draw_help(const struct top_view *v, struct top_screen *s, const json
     static const char *const lines[] = {
         "n, right, tab    the next model            p, left    the previous one",
         "s                sort by order, load or time",
-        "u                time of each unit         d          all decisions",
+        "u                time of each unit         d          last 20 decisions",
         "up, down, page up, page down               scroll",
         "space            pause, and go on          h, ?       this page",
         "m, escape        back to the model         q          quit",
