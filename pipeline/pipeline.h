@@ -99,9 +99,9 @@ size_t pl_arena_bytes(const struct pl_pipeline *p);
  * and one that waits for each stage; more would only wait longer (bench/results/peers.md).
  *
  * A team that takes several frames at once counts twice as many, since the next ones gather
- * meanwhile. Where teams share the frames of a stage, one more waits, since a frame is dispatched before
- * a team is free; and in a stage of unequal teams a faster one counts several times, since answers
- * in order wait for the slowest. A client needs at least as many credits. */
+ * meanwhile. Where teams share the frames of a stage, one more waits, since a frame is dispatched
+ * before a team is free; and in a stage of unequal teams a faster one counts several times, since
+ * answers in order wait for the slowest. A client needs at least as many credits. */
 size_t pl_depth(const struct pl_pipeline *p);
 
 /** pl_team_count(), pl_team_stats(), pl_unit_stats() - consistent samples of the present plan, of a

@@ -11,7 +11,8 @@
  * OVERLAPPED. The period of a segment of one board is its longest stage. In a shared stage board b
  * takes a frame each
  *     T_b = max(1 / sum_t 1/T_t, b(l) of the links that count with b)
- * and frames are dispatched in shares x_b proportional to 1/T_b: the stage's period is 1 / sum_b 1/T_b.
+ * and frames are dispatched in shares x_b proportional to 1/T_b: the stage's period is
+ * 1 / sum_b 1/T_b.
  * A link counts with the shared stage at its one end, with the receiver if both ends are shared,
  * and by itself, as b(l), if neither is. Where several of a board's neighbours share a stage, the
  * slowest of their links counts. A board's port is busy, each direction for itself, for

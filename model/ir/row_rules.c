@@ -243,7 +243,7 @@ static struct mdl_rows pass_line(struct mdl_ir *ir, struct mdl_ir_op *op, size_t
     return keeps ? rows : NO_ROWS;
 }
 
-/* Return: whether the indices were found among valid rows, so that they count from the beginning. */
+/* Return: the indices were found among valid rows, so that they count from the beginning. */
 static bool counts_from_begin(const struct mdl_ir *ir, size_t v)
 {
     const struct mdl_ir_op *op;

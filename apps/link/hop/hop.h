@@ -4,8 +4,8 @@
  * that compute frames for them
  *
  * A PLAN gives it a place: a segment to compute, and where its answers go: to a board of the next
- * hop, dispatched by their shares, or from the last hop to the head. Errors go to the head. A board of
- * the next hop that cannot be reached ends the place; the head is told its fingerprint.
+ * hop, dispatched by their shares, or from the last hop to the head. Errors go to the head. A board
+ * of the next hop that cannot be reached ends the place; the head is told its fingerprint.
  *
  * A segment is found (its file), loaded by the daemon, and opened as a stream of a connection of
  * its own. Those who use it hold it; one that nobody uses is unloaded after a while. A segment that
