@@ -5,8 +5,8 @@
  *
  * Its client is the daemon of this board, but any member of the socket's group may connect. It
  * takes tensors, and pictures where the route does (OPEN with another pixel format or policy is
- * answered "unsupported"), in shared memory or inline. Each frame goes to the listener, which answers when it likes, in any
- * order; clients get answers in the order of their frames.
+ * answered "unsupported"), in shared memory or inline. Each frame goes to the listener, which
+ * answers when it likes, in any order; clients get answers in the order of their frames.
  *
  * Foreign bytes are checked as the daemon checks them: messages, memory and the rules of both are
  * in ipc/server/. What a client can grow is bounded: connections, by user too, streams, credits,
