@@ -156,6 +156,16 @@ def metrics_are_documented():
     none([r[0] for r in rows if not r[2].strip()], "metrics without a unit")
 
 
+def counters_that_are_named_exist():
+    """docs/metrics.md and docs/http.md have a row for each; others use them: pages, examples, dashboards."""
+    rows = "".join(re.findall(r"^\| `piped_.*", source.text(ROOT, "docs/metrics.md") + source.text(ROOT, "docs/http.md"), re.M))
+    there = set(re.findall(r"\bpiped_\w+_total\b", rows))
+    named = [(n, c) for n in source.files(ROOT) if n.startswith(("docs/", "etc/")) and n.endswith((".md", ".py", ".json", ".yml"))
+             for c in set(re.findall(r"\bpiped_\w+_total\b", source.text(ROOT, n)))]
+    check(len(named) > 40, "the names of counters were not found")
+    none(["%s: %s" % pair for pair in named if pair[1] not in there], "counters that nobody writes")
+
+
 def output_keys_are_documented():
     """The keys of a sidecar's `output`, and its decoders, are those of base/."""
     code, page = (source.text(ROOT, "base/output_keys.c") + source.text(ROOT, "base/output_keys.h"),
@@ -291,6 +301,7 @@ def man_pages_are_complete():
 
 main((pages_are_short, pages_are_in_the_readme, links_resolve, named_files_exist,
       named_pages_exist, words_are_those_of_the_glossary,
-      results_say_where_they_are_from, json_examples_parse, metrics_are_documented, output_keys_are_documented,
+      results_say_where_they_are_from, json_examples_parse, metrics_are_documented, counters_that_are_named_exist,
+      output_keys_are_documented,
       limits_of_models_are_documented, state_files_are_listed, operators_are_listed, searches_are_named,
       scenarios_are_named, causes_are_named, findings_are_explained, groups_are_named, man_pages_are_complete))
