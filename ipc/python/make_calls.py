@@ -5,8 +5,8 @@ there.
 
 usage: make_calls.py INTERFACE OUTPUT
 
-A method that takes `examples` sends their bytes with a descriptor. A method whose comment speaks of "more" returns a
-Monitor. """
+A method that takes `examples` sends their bytes with a descriptor; one whose comment says what descriptors come with the
+call takes `fds`. A method whose comment speaks of "more" returns a Monitor. """
 import collections
 import re
 import sys
@@ -22,7 +22,7 @@ HEAD = '''# SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Type
+from typing import Any, Dict, List, Optional, Sequence, Type
 
 from .errors import ControlError, NotStarted
 from .varlink import Caller, Example, Examples, Monitor
@@ -92,18 +92,20 @@ def method_text(method):
     model = [f for f in may if f.name == "model"]
     words += ["model: Optional[str] = None"] * len(model)
     rest = ["%s: %s = None" % (f.name, optional(f)) for f in may if f.name != "model"]
+    fds = bool(re.search(r"\bcomes? with the call\b", method.text))
+    rest += ["fds: Sequence[int] = ()"] * fds
     words += ["*"] * bool(rest) + rest
     reply = "%sReply" % method.name if method.gives else "None"
     split = ",\n            " if len(takes) > 4 else ", "
     given = "{%s}" % split.join('"%s": %s' % (f.name, f.name) for f in takes if f.name != "examples")
-    examples = ", examples" if any(f.name == "examples" for f in takes) else ""
+    more_given = ", examples" * any(f.name == "examples" for f in takes) + ", fds=fds" * fds
     kind = "Monitor[%s]" % reply if more else reply
     head = "    def %s(" % snake(method.name)
     one = "%s%s) -> %s:" % (head, ", ".join(words), kind)
     if len(one) > 118:
         one = "%s\n            %s) -> %s:" % (head, (",\n            ").join(words), kind)
     call = 'self.%s("%s", %s%s%s)' % ("_monitor" if more else "_call" if method.gives else "call", method.name, given,
-                                      ", %s" % reply if method.gives else "", examples)
+                                      ", %s" % reply if method.gives else "", more_given)
     body = "        return %s" % call if method.gives else "        %s" % call
     if len(body) > 118:
         body = body.replace("{", "{\n            ", 1)

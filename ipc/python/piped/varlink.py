@@ -12,7 +12,7 @@ import os
 import socket
 from dataclasses import MISSING, fields
 from errno import ENOTCONN, ETIMEDOUT
-from typing import Any, Dict, Generic, Iterable, List, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, Dict, Generic, Iterable, List, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 import numpy as np
 
@@ -96,10 +96,10 @@ class _Line:
             self.sock.close()
             raise NotReachable("piped is not reachable at %s: %s" % (path, e.strerror or e), e.errno or 0) from None
 
-    def send(self, message: Dict[str, Any], fd: int) -> None:
+    def send(self, message: Dict[str, Any], fds: Sequence[int]) -> None:
         data = json.dumps(message).encode() + b"\0"
         try:
-            sent = socket.send_fds(self.sock, [data], [fd]) if fd >= 0 else 0
+            sent = socket.send_fds(self.sock, [data], fds) if fds else 0
             self.sock.sendall(data[sent:])
         except socket.timeout:
             raise self.late() from None
@@ -216,7 +216,8 @@ class Caller:
         self.path = path or os.path.join(os.environ.get("PIPED_RUNTIME_DIR") or "/run/piped", "control.sock")
         self.timeout = timeout
 
-    def _ask(self, method: str, given: Dict[str, Any], examples: Optional[Examples], more: bool) -> _Line:
+    def _ask(self, method: str, given: Dict[str, Any], examples: Optional[Examples], fds: Sequence[int],
+             more: bool) -> _Line:
         parameters = {name: value for name, value in given.items() if value is not None}
         fd = -1
         if examples is not None:
@@ -225,7 +226,7 @@ class Caller:
             line = _Line(self.path, self.timeout)
             try:
                 message = {"method": "io.piped." + method, "parameters": parameters}
-                line.send({**message, "more": True} if more else message, fd)
+                line.send({**message, "more": True} if more else message, fds if fd < 0 else [fd])
             except BaseException:
                 line.sock.close()
                 raise
@@ -234,17 +235,20 @@ class Caller:
             if fd >= 0:
                 os.close(fd)
 
-    def call(self, method: str, parameters: Dict[str, Any], examples: Optional[Examples] = None) -> Dict[str, Any]:
-        """Calls a method by its name in the interface, such as "GetPlan". Return: the answer's parameters."""
-        line = self._ask(method, parameters, examples, False)
+    def call(self, method: str, parameters: Dict[str, Any], examples: Optional[Examples] = None,
+             fds: Sequence[int] = ()) -> Dict[str, Any]:
+        """Calls a method by its name in the interface, such as "GetPlan". fds: descriptors that come with it, the
+        caller's. Return: the answer's parameters."""
+        line = self._ask(method, parameters, examples, fds, False)
         try:
             return _parameters(line.receive(), self.errors)
         finally:
             line.sock.close()
 
-    def _call(self, method: str, given: Dict[str, Any], kind: Type[Reply],
-              examples: Optional[Examples] = None) -> Reply:
-        return _made(kind, self.call(method, given, examples))
+    def _call(self, method: str, given: Dict[str, Any], kind: Type[Reply], examples: Optional[Examples] = None,
+              fds: Sequence[int] = ()) -> Reply:
+        return _made(kind, self.call(method, given, examples, fds))
 
-    def _monitor(self, method: str, given: Dict[str, Any], kind: Type[Reply]) -> "Monitor[Reply]":
-        return Monitor(self._ask(method, given, None, True), kind, self.errors)
+    def _monitor(self, method: str, given: Dict[str, Any], kind: Type[Reply],
+                 fds: Sequence[int] = ()) -> "Monitor[Reply]":
+        return Monitor(self._ask(method, given, None, fds, True), kind, self.errors)
