@@ -161,6 +161,37 @@ TEST(learning_sees_past_the_next_step)
     }
 }
 
+/* As many operators as ResNet-50 has, and twelve primitives for each; QS-DNN found both equal. */
+TEST(learning_comes_near_the_shortest_path)
+{
+    enum { LONG = 57, ROWS = 12 };
+
+    for (int i = 0; i < 3; i++) {
+        struct krn_path_node nodes[LONG * ROWS];
+        struct krn_path_problem p = {LONG, LONG * ROWS, 1, nodes, NULL};
+        struct krn_path_options exact = {.algorithm = KRN_PATH_DIJKSTRA};
+        struct krn_path_options learn = {.algorithm = KRN_PATH_Q_LEARNING, .seed = (uint64_t)i + 1};
+        double work[LONG + 1] = {0};
+        struct krn_path best, found;
+
+        for (size_t s = 0; s < LONG; s++) {
+            work[s] = (double)t_range(1, 100);
+        }
+        for (size_t n = 0; n < p.node_count; n++) {
+            size_t s = n / ROWS, span = s + 1 < LONG && t_range(0, 6) == 0 ? 2 : 1;
+            double of = work[s] + (span == 2 ? work[s + 1] : 0);
+
+            nodes[n] = (struct krn_path_node){
+                .step = s, .span = span, .cost = of * (double)t_range(100, 300) / 100};
+        }
+        T_EQ(krn_path_solve(&p, &exact, &best), 0);
+        T_EQ(krn_path_solve(&p, &learn, &found), 0);
+        T_TRUE(found.cost < 1.02 * best.cost);
+        krn_path_deinit(&best);
+        krn_path_deinit(&found);
+    }
+}
+
 TEST(front_holds_the_best_of_every_bound)
 {
     for (int i = 0; i < 150; i++) {
