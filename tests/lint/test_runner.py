@@ -225,15 +225,15 @@ def parts_of_a_run_keep_their_logs():
 
 
 def a_run_that_is_ended_says_what_ran():
-    fifo = os.path.join(PROJECT, "fifo")
-    os.mkfifo(fifo)
-
-    def end(process):
-        with open(fifo, "wb"):  # the test has opened it, too
-            process.terminate()
-            process.wait(240)
-
     for more in ((), ("--builds",)):  # nor does the next build begin
+        fifo = os.path.join(PROJECT, "fifo" + "".join(more))  # what read the former one may still be there
+
+        def end(process, fifo=fifo):
+            with open(fifo, "wb"):  # the test has opened it, too
+                process.terminate()
+                process.wait(240)
+
+        os.mkfifo(fifo)
         code, said, last = call("tests/run", *more, "plan", begun=end, SMALL_FIRST="cat " + fifo)
         check(code == 1 and last == "0 passed, 1 failed, 0 skipped" and "SMALL_FIRST" in said, code, said)
 
