@@ -145,7 +145,7 @@ def sockets_listen_before_the_service():
 
 
 def a_client_starts_the_service():
-    status = pipectl("status", user=MEMBER)
+    status = pipectl("--timeout", str(5 * SLOWDOWN), "status", user=MEMBER)
     check(status["state"] == "serving", status)
     check(show("ActiveState") == "active" and show("SubState") == "running", "not active")
     check(show("StatusText"), "no STATUS= was sent")
@@ -383,7 +383,7 @@ def sockets_that_failed_are_told():
     run("systemctl", "daemon-reload")
     run("systemctl", "reset-failed", "piped.service", "piped.socket", "piped-control.socket")
     run("systemctl", "start", "piped.socket", "piped-control.socket")
-    said = run(PIPECTL, "--timeout", "1", "status", expect=None).stderr
+    said = run(PIPECTL, "--timeout", str(SLOWDOWN), "status", expect=None).stderr
     check("systemd says: the service failed and starts again, restart " in said and "SIGSTOP" not in said, said)
     os.unlink(os.path.join(folder, "crash.conf"))
     run("systemctl", "daemon-reload")

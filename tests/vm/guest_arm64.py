@@ -76,7 +76,7 @@ def the_kernel_knows_two_clusters(daemon):
 def a_client_starts_the_service(daemon):
     run("systemctl", "start", "piped.socket", "piped-control.socket")
     check(show("ActiveState") == "inactive", "the service runs already")
-    answer = pipectl("status")
+    answer = pipectl("--timeout", str(LIMIT_S), "status")
     check(answer["state"] in ("serving", "tuning"), answer)
     check(show("ActiveState") == "active" and show("SubState") == "running", show("SubState"))
     check(show("StatusText"), "no STATUS= was sent")
