@@ -109,13 +109,13 @@ static void learn_from(struct learner *l, const size_t *path)
         size_t from = i ? path[i - 1] : SIZE_MAX, to = path[i], ahead = next_count(l, to);
         double *q = &values_behind(l, from)[to - l->s->first[p->nodes[to].step]];
         const double *behind = values_behind(l, to);
-        double now = ahead ? behind[best_of(behind, ahead)] : 0;
+        double target = ahead ? behind[best_of(behind, ahead)] : 0;
         double each = krn_path_edge(p, from, to) / l->unit / (double)p->nodes[to].span;
 
         for (size_t step = 0; step < p->nodes[to].span; step++) {
-            now = DISCOUNT * now - each;
+            target = DISCOUNT * target - each;
         }
-        *q = *q > -INFINITY ? *q * (1 - RATE) + RATE * now : now;
+        *q = *q > -INFINITY ? *q * (1 - RATE) + RATE * target : target;
     }
 }
 
