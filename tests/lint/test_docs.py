@@ -142,13 +142,20 @@ def limits_of_models_are_documented():
         check(rows.get(row, "").replace(",", "") == limit, "docs/models.md, limits", row, rows.get(row), macro, limit)
 
 
-def metrics_are_documented():
+def metrics_of(names, prefix=""):
+    """Return: {metric without "piped_": its type}, of what these files write."""
     there = {}
-    for name in sources("daemon"):
+    for name in names:
         text = re.sub(r'"\s*\n\s*"', "", source.text(ROOT, name))
-        there.update(re.findall(r'"([a-z][a-z0-9_]*)",\s*"(counter|gauge|summary|histogram)"', text))
+        there.update((prefix + row, kind) for row, kind in
+                     re.findall(r'"([a-z][a-z0-9_]*)",\s*"(counter|gauge|summary|histogram)"', text))
         there.update((name, "histogram") for name in re.findall(r'\bhistogram\(to, control, "(\w+)"', text))
         there.update(re.findall(r"# TYPE piped_(\w+) (counter|gauge|summary|histogram)", text))
+    return there
+
+
+def metrics_are_documented():
+    there = metrics_of(sources("daemon"))
     check(len(there) > 20, "the metrics were not found")
     rows = re.findall(r"^\| `piped_(\w+)` \| (\w+) \| ([^|]*) \|", source.text(ROOT, "docs/metrics.md"), re.M)
     equal_sets({"piped_%s, a %s" % r[:2] for r in rows}, {"piped_%s, a %s" % i for i in there.items()}, "metric",
@@ -157,9 +164,8 @@ def metrics_are_documented():
 
 
 def counters_that_are_named_exist():
-    """docs/metrics.md and docs/http.md have a row for each; others use them: pages, examples, dashboards."""
-    rows = "".join(re.findall(r"^\| `piped_.*", source.text(ROOT, "docs/metrics.md") + source.text(ROOT, "docs/http.md"), re.M))
-    there = set(re.findall(r"\bpiped_\w+_total\b", rows))
+    """In pages, examples and dashboards."""
+    there = {"piped_" + m for m in (*metrics_of(sources("daemon")), *metrics_of(["apps/http/routes.c"], "http_"))}
     named = [(n, c) for n in source.files(ROOT) if n.startswith(("docs/", "etc/")) and n.endswith((".md", ".py", ".json", ".yml"))
              for c in set(re.findall(r"\bpiped_\w+_total\b", source.text(ROOT, n)))]
     check(len(named) > 40, "the names of counters were not found")
