@@ -98,14 +98,14 @@ def method_text(method):
     reply = "%sReply" % method.name if method.gives else "None"
     split = ",\n            " if len(takes) > 4 else ", "
     given = "{%s}" % split.join('"%s": %s' % (f.name, f.name) for f in takes if f.name != "examples")
-    more_given = ", examples" * any(f.name == "examples" for f in takes) + ", fds=fds" * fds
+    beside = ", examples" * any(f.name == "examples" for f in takes) + ", fds=fds" * fds
     kind = "Monitor[%s]" % reply if more else reply
     head = "    def %s(" % snake(method.name)
     one = "%s%s) -> %s:" % (head, ", ".join(words), kind)
     if len(one) > 118:
         one = "%s\n            %s) -> %s:" % (head, (",\n            ").join(words), kind)
     call = 'self.%s("%s", %s%s%s)' % ("_monitor" if more else "_call" if method.gives else "call", method.name, given,
-                                      ", %s" % reply if method.gives else "", more_given)
+                                      ", %s" % reply if method.gives else "", beside)
     body = "        return %s" % call if method.gives else "        %s" % call
     if len(body) > 118:
         body = body.replace("{", "{\n            ", 1)

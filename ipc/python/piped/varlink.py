@@ -219,20 +219,21 @@ class Caller:
     def _ask(self, method: str, given: Dict[str, Any], examples: Optional[Examples], fds: Sequence[int],
              more: bool) -> _Line:
         parameters = {name: value for name, value in given.items() if value is not None}
-        fd = -1
+        ours: List[int] = []
         if examples is not None:
             fd, parameters["examples"] = _sealed(examples)
+            ours.append(fd)
         try:
             line = _Line(self.path, self.timeout)
             try:
                 message = {"method": "io.piped." + method, "parameters": parameters}
-                line.send({**message, "more": True} if more else message, fds if fd < 0 else [fd])
+                line.send({**message, "more": True} if more else message, [*ours, *fds])
             except BaseException:
                 line.sock.close()
                 raise
             return line
         finally:
-            if fd >= 0:
+            for fd in ours:
                 os.close(fd)
 
     def call(self, method: str, parameters: Dict[str, Any], examples: Optional[Examples] = None,
