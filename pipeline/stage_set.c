@@ -418,13 +418,13 @@ size_t pl_set_depth(const struct pl_set *s)
 {
     /* while a team computes several frames, the next ones gather */
     size_t depth = s->plan.stage_count + pl_plan_batched(&s->plan);
-    bool dealt = false;
+    bool shared = false;
 
     for (size_t i = 0; i < s->plan.stage_count; i++) {
         depth += stage_shares(s, i, 0);
-        dealt |= s->stage_first[i + 1] - s->stage_first[i] > 1;
+        shared |= s->stage_first[i + 1] - s->stage_first[i] > 1;
     }
-    return depth + dealt;
+    return depth + shared;
 }
 
 uint64_t pl_set_stalled_ns(const struct pl_set *s, uint64_t now_ns)

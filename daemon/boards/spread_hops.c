@@ -241,7 +241,7 @@ static double room(const struct tun_problem *p, const struct pl_plan *plan, size
                    size_t first_stage, size_t last_stage)
 {
     double stages = 0, teams = 0;
-    bool dealt = false;
+    bool shared = false;
 
     for (size_t s = first_stage; s <= last_stage; s++) {
         const struct pl_stage_plan *stage = &plan->stages[s];
@@ -251,9 +251,9 @@ static double room(const struct tun_problem *p, const struct pl_plan *plan, size
         for (size_t g = 0; g < stage->group_count; g++) {
             teams += p->eps[stage->groups[g].ep].board == board ? stage->groups[g].count : 0;
         }
-        dealt |= teams - before > 1;
+        shared |= teams - before > 1;
     }
-    return BRD_WINDOW_TIMES * (stages + teams + dealt);
+    return BRD_WINDOW_TIMES * (stages + teams + shared);
 }
 
 /* The most frames that a link from one of @from to one of @to holds; both are bits of boards. */

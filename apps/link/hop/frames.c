@@ -238,7 +238,7 @@ void hop_cancel(struct link *l, size_t head, const struct lnk_message *message)
 }
 
 /* Smooth weighted round robin: dispatched frames never differ by more than one from the shares. */
-static size_t deal(struct hop_place *p)
+static size_t dispatch(struct hop_place *p)
 {
     size_t best = 0;
     int all = 0;
@@ -316,7 +316,7 @@ static int pass_on(struct link *l, struct hop_place *p, struct segment_job *j)
         rc = put_error(l, p->head, &j->of, PIPED_DEADLINE_EXCEEDED,
                        "it was late between two boards");
     } else {
-        j->to = j->to != LINK_NOBODY ? j->to : p->last ? p->head : deal(p);
+        j->to = j->to != LINK_NOBODY ? j->to : p->last ? p->head : dispatch(p);
         rc = send_on(l, p, j, left_ns);
         if (rc == 0) {
             return 0; /* sent() frees the slot */
