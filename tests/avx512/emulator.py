@@ -227,11 +227,11 @@ def run(folder, model, memory_mib, kernel, sector, limit_s):
     def look(left_s):
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(min(LOOK_S, left_s))
-    def over():
-        return process.poll() is not None or "\n-- end\n" in read(console) or spent_s(process) > limit_s
+    def ended():
+        return process.poll() is not None or "\n-- end\n" in read(console)
     try:
-        asked(over, BUSY * limit_s, look)
-        if process.poll() is None and "\n-- end\n" not in read(console):
+        asked(lambda: ended() or spent_s(process) > limit_s, BUSY * limit_s, look)
+        if not ended():
             return read(console), "no end within %d s of processor time" % limit_s
     finally:
         if process.poll() is None:
