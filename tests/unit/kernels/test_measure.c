@@ -17,7 +17,7 @@ struct script {
     uint64_t runs, wall_ns, thread_ns, stolen_ns;
 };
 
-/* Each primitive of these ops takes 5 us more than the one before, whatever else there is. */
+/* In the script a primitive of these ops is 5 us slower than the one before it in the table. */
 static uint64_t truth(const struct krn_primitive *p)
 {
     size_t count;
