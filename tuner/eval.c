@@ -38,7 +38,7 @@ double tun_latency_of(const struct tun_problem *p, size_t frames, double ns)
 }
 
 int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_t s,
-                  struct tun_outcome *o, struct tun_teams_sum *sums)
+                  const double *slowed, struct tun_outcome *o, struct tun_teams_sum *sums)
 {
     const struct pl_stage_plan *stage = &plan->stages[s];
     double slowest = 0, rate = 0;
@@ -52,6 +52,7 @@ int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_
         if (ns <= 0) {
             return TUN_E_UNKNOWN;
         }
+        ns *= slowed ? slowed[g] : 1;
         o->team_ns[s][g] = ns;
         rate += group->count / ns;
         sum->rate += group->count / ns;

@@ -7,6 +7,8 @@
  *     T = handoff_ns + (i > 0 ? handoff_ns_per_byte * in_bytes[i] : 0)
  *         + sum_{u=i..j} cost[k][w][u] * f[k][u](n)         time a frame; f: tuner/problem.h
  *     L = n > 1 ? batch_wait_ns + n T : T                   how long a frame stays in the team
+ * A cost is the unit's time while nobody else moves memory. In a plan, teams that share memory make
+ * T longer: tuner/memory.h.
  * A stage with teams t has the period 1 / sum_t 1/T_t (frames are dispatched by speed). Stages that
  * are given the same cores share them: with c_ks the cores of EP k that stage s has, a frame keeps
  * them busy for B_k = sum_s c_ks / (cores_k sum_t 1/T_t). The plan's bottleneck is its longest
@@ -95,9 +97,10 @@ struct tun_teams_sum {
 };
 /** tun_sum_teams() - the teams of stage @s: sets its team_ns and stage_ns in @o, and adds its
  * slowest team to latency_ns
+ * @slowed: [groups], by how much each is slower than alone; NULL: not at all.
  * @sums: [boards], zeroed: the teams of each; one with one board. Return: 0 or TUN_E_UNKNOWN. */
 int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_t s,
-                  struct tun_outcome *o, struct tun_teams_sum *sums);
+                  const double *slowed, struct tun_outcome *o, struct tun_teams_sum *sums);
 
 /** tun_busy_ns() - adds to @busy_ns [eps] for how long a frame keeps the EP of a group busy
  * @rate: of the stage's teams on that board. @share: of the frames, that they take. Return: the sum

@@ -336,7 +336,7 @@ static int eval_times(struct eval *e)
     double in_bytes[TUN_BOARD_MAX] = {0}, out_bytes[TUN_BOARD_MAX] = {0};
 
     for (size_t s = 0; s < e->plan->stage_count; s++) {
-        if (tun_sum_teams(e->p, e->plan, s, e->o, e->sums[s]) != 0) {
+        if (tun_sum_teams(e->p, e->plan, s, NULL, e->o, e->sums[s]) != 0) {
             return TUN_E_UNKNOWN;
         }
     }

@@ -2,19 +2,23 @@
 /* What a whole plan should do, and which of two is better. */
 #include "base/base.h"
 #include "tuner/eval_boards.h"
+#include "tuner/memory.h"
 
 int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun_outcome *ret)
 {
     struct tun_outcome o = {.stage_count = plan->stage_count};
     double busy_ns[PL_EP_MAX] = {0};
+    struct tun_slowed slowed;
+    bool shared;
 
     if (p->boards.count > 1) {
         return tun_eval_boards(p, plan, ret);
     }
+    shared = tun_memory_slowed(p, plan, &slowed);
     for (size_t s = 0; s < plan->stage_count; s++) {
         struct tun_teams_sum sum = {0};
 
-        if (tun_sum_teams(p, plan, s, &o, &sum) != 0) {
+        if (tun_sum_teams(p, plan, s, shared ? slowed.by[s] : NULL, &o, &sum) != 0) {
             return TUN_E_UNKNOWN;
         }
         o.bottleneck_ns = base_max(o.bottleneck_ns, o.stage_ns[s]);

@@ -13,6 +13,7 @@
 #include "tuner/learn.h"
 
 #include "base/base.h"
+#include "tuner/memory.h"
 
 #define SIGMA_DEFAULT 0.05 /* of a sample that does not say */
 #define SIGMA_NOISE 0.005  /* two means of one thing differ at least so much */
@@ -385,13 +386,55 @@ static void learn_at_once(struct tun_problem *p, const struct tun_trial *t)
     }
 }
 
-void tun_learn(struct tun_problem *p, const struct tun_trial *t)
+/* ---- teams that share memory ---- */
+
+/* By how much longer memory takes for the team of a sample; 1: the plan has no such team. */
+static double stretch_of(const struct pl_plan *plan, const struct tun_slowed *slowed,
+                         const struct tun_sample *s)
+{
+    for (size_t i = 0; i < plan->stage_count; i++) {
+        const struct pl_stage_plan *stage = &plan->stages[i];
+
+        for (size_t g = 0; g < stage->group_count; g++) {
+            if (s->unit >= stage->first_unit && s->unit <= stage->last_unit &&
+                s->ep == stage->groups[g].ep && s->width == stage->groups[g].width) {
+                return slowed->stretch[i][g];
+            }
+        }
+    }
+    return 1;
+}
+
+/* What the trial would have measured if each team had the memory to itself: t of
+ *     t' = t + m (s - 1),    m = min(t, bytes / demand)
+ * @samples: room for those of @t. */
+static struct tun_trial alone(const struct tun_problem *p, const struct tun_trial *t,
+                              const struct tun_slowed *slowed, struct tun_sample *samples)
+{
+    struct tun_trial ret = *t;
+
+    for (size_t i = 0; i < t->sample_count; i++) {
+        struct tun_sample *s = &samples[i];
+
+        *s = t->samples[i];
+        if (usable(p, s)) {
+            s->ns = tun_memory_alone_ns(p, s->ep, s->width, s->unit, s->ns,
+                                        stretch_of(&t->plan, slowed, s));
+        }
+    }
+    for (size_t s = 0; s < t->plan.stage_count; s++) {
+        for (size_t g = 0; g < t->plan.stages[s].group_count; g++) {
+            ret.measured.team_ns[s][g] /= slowed->by[s][g];
+        }
+    }
+    ret.samples = samples;
+    return ret;
+}
+
+static void learn(struct tun_problem *p, const struct tun_trial *t)
 {
     base_autofree struct note *notes = NULL;
 
-    if (t->failed) {
-        return;
-    }
     learn_at_once(p, t);
     notes = calloc(tun_cell_count(&p->costs), sizeof(*notes));
     take_samples(p, t, notes);
@@ -402,4 +445,24 @@ void tun_learn(struct tun_problem *p, const struct tun_trial *t)
         correct_ep(p, notes, k);
     }
     learn_stages(p, t, notes);
+}
+
+void tun_learn(struct tun_problem *p, const struct tun_trial *t)
+{
+    base_autofree struct tun_sample *samples = NULL;
+    base_autofree struct tun_trial *freed = NULL;
+    struct tun_slowed slowed;
+
+    if (t->failed) {
+        return;
+    }
+    if (tun_memory_slowed(p, &t->plan, &slowed)) {
+        samples = calloc(base_max(t->sample_count, (size_t)1), sizeof(*samples));
+        freed = malloc(sizeof(*freed));
+    }
+    if (samples && freed) {
+        *freed = alone(p, t, &slowed, samples);
+        t = freed;
+    }
+    learn(p, t);
 }

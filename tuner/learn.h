@@ -6,6 +6,9 @@
  * slower or faster than the table by a common factor (contention, frequency) has its unmeasured
  * cells scaled by that factor. Unknown cells stay unknown.
  *
+ * Samples and stage times of a plan whose teams share memory are first freed of what that adds
+ * (tuner/memory.h), so that the table has the times alone.
+ *
  * Samples of several frames at once replace no measured time of one frame. They correct what
  * several frames gain (tuner/problem.h), or a time that is only predicted.
  *

@@ -190,8 +190,8 @@ static int check_units(const struct tun_problem *p, char *ret_error)
                      unit->in_bytes);
             return -EINVAL;
         }
-        if (!(unit->weight_bytes >= 0) || !(unit->arena_bytes >= 0) ||
-            !isfinite(unit->weight_bytes + unit->arena_bytes)) {
+        if (!(unit->weight_bytes >= 0) || !(unit->arena_bytes >= 0) || !(unit->bytes >= 0) ||
+            !isfinite(unit->weight_bytes + unit->arena_bytes + unit->bytes)) {
             snprintf(ret_error, TUN_ERROR_MAX, "unit %zu: its memory must not be negative", u);
             return -EINVAL;
         }
@@ -278,9 +278,11 @@ int tun_problem_check(const struct tun_problem *p, char ret_error[TUN_ERROR_MAX]
     }
     for (size_t k = 0; k < p->ep_count; k++) {
         if (!tun_positive(p->eps[k].speed) || !tun_positive(p->eps[k].bandwidth) ||
-            !isfinite(p->eps[k].watts) || p->eps[k].watts < 0) {
+            !not_negative(p->eps[k].watts) || !not_negative(p->eps[k].gbytes) ||
+            !not_negative(p->eps[k].gbytes_max) || !not_negative(p->gbytes_max)) {
             snprintf(ret_error, TUN_ERROR_MAX,
-                     "EP %s: speed and bandwidth must be above 0, watts not negative",
+                     "EP %s: speed and bandwidth must be above 0, watts and bytes per ns not "
+                     "negative",
                      p->eps[k].name);
             return -EINVAL;
         }

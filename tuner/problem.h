@@ -28,6 +28,7 @@ struct tun_unit {
     bool depthwise;      /* its columns, one a channel, have rows of their own */
     double weight_bytes; /* that a board holds for it, packed weights included; they add up */
     double arena_bytes;  /* of activations while it runs; a segment needs the largest */
+    double bytes;        /* that it moves between caches and memory for a frame; 0: unknown, none */
 };
 
 struct tun_ep {
@@ -37,6 +38,8 @@ struct tun_ep {
     double bandwidth; /* relative memory bandwidth, 0 < .. <= 1: Shisha ranks by it */
     double watts;     /* of one busy core above idle; 0: unknown, then 1 */
     uint16_t board;   /* index of the problem's boards; 0 with one board */
+    /* bytes per ns that one core moves, and all of the EP at once (tuner/memory.h); 0: unknown */
+    double gbytes, gbytes_max;
 };
 /** tun_ep_watts() - Return: of one busy core above idle, as assumed; > 0. */
 static inline double tun_ep_watts(const struct tun_ep *ep)
@@ -104,6 +107,7 @@ struct tun_problem {
     double batch_wait_ns;        /* how long a team with a batch waits for company, at most */
     double handoff_ns;           /* what a team spends a frame besides its units */
     double handoff_ns_per_byte; /* and for each byte that crosses the border it takes frames from */
+    double gbytes_max; /* bytes per ns that all EPs move at once; 0: each has its own memory */
     enum tun_objective objective;
     struct tun_bounds bounds;
     struct tun_boards boards; /* tun_problem_init() sets none; set it afterwards */
@@ -130,9 +134,9 @@ void tun_problem_deinit(struct tun_problem *p);
 /**
  * tun_problem_check() - checks that there is something to solve and that every figure is sane
  *
- * Weights, speeds and bandwidths finite and positive; every cost known, finite and > 0; bounds not
- * negative; POWER has a period. @ret_error: a sentence that names the unit, EP and width.
- * Return: 0 or -EINVAL.
+ * Weights, speeds and bandwidths finite and positive, bytes and bytes per ns not negative; every
+ * cost known, finite and > 0; bounds not negative; POWER has a period. @ret_error: a sentence that
+ * names the unit, EP and width. Return: 0 or -EINVAL.
  */
 int tun_problem_check(const struct tun_problem *p, char ret_error[TUN_ERROR_MAX]);
 

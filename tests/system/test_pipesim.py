@@ -246,6 +246,21 @@ def test_unknown_names():
     bad(1, ["broken.onnx"], "plan", "--model", broken, "--platform", "host2")
 
 
+def test_memory_is_shared():
+    """What a machine says of its memory slows teams that share it: least with a memory for each kind, most with one for all."""
+    def best(gbytes_max):
+        machine = platform("two-memories")
+        machine.pop("gbytes_max") if gbytes_max is None else machine.update(gbytes_max=gbytes_max)
+        name = write("memory-%s.json" % gbytes_max, machine)
+        return good_json("compare", "--model", "alexnet", "--platform", name, "--algorithm", "exact")[0]
+
+    nobody, each, one = best(None), best(60), best(12)
+    check(nobody["optimum_ms"] < each["optimum_ms"] < one["optimum_ms"] / 1.1, nobody, each, one)
+    check(each["trials"] == 1, "the table knows what its teams lose:", each)
+    bad(1, ["gbytes_max"], "plan", "--model", "alexnet", "--platform",
+        write("memory-bad.json", {**platform("two-memories"), "gbytes_max": 0}))
+
+
 def test_bad_platforms():
     def wrong(words, change):
         p = platform()

@@ -186,6 +186,7 @@ int tun_correct(const struct tun_record *r, const double *slow, const bool *shar
     memcpy(p.units, r->problem.units, p.unit_count * sizeof(*p.units));
     p.handoff_ns = r->problem.handoff_ns;
     p.handoff_ns_per_byte = r->problem.handoff_ns_per_byte;
+    p.gbytes_max = r->problem.gbytes_max;
     p.objective = r->problem.objective;
     p.bounds = r->problem.bounds;
     for (size_t k = 0; k < count; k++) {

@@ -14,20 +14,25 @@ const char *const tun_source_names[] = {[TUN_UNKNOWN] = "unknown",
 
 /* ---- a whole problem ---- */
 
-static const struct tun_field UNIT[] = {TUN_FIELD(struct tun_unit, weight, TUN_POSITIVE),
-                                        TUN_FIELD(struct tun_unit, in_bytes, .most = 1e15),
-                                        {0}};
+static const struct tun_field UNIT[] = {
+    TUN_FIELD(struct tun_unit, weight, TUN_POSITIVE),
+    TUN_FIELD(struct tun_unit, in_bytes, .most = 1e15),
+    TUN_FIELD(struct tun_unit, bytes, .most = 1e15, .optional = true),
+    {0}};
 static const struct tun_field EP[] = {
     TUN_FIELD(struct tun_ep, name, TUN_NAME, .most = PL_EP_NAME_MAX),
     TUN_FIELD(struct tun_ep, cores, TUN_SHORT, .least = 1, .most = PL_CPU_MAX),
     TUN_FIELD(struct tun_ep, speed, .least = 1e-6, .most = 1),
     TUN_FIELD(struct tun_ep, bandwidth, .least = 1e-6, .most = 1),
     TUN_FIELD(struct tun_ep, watts, .most = 1e6),
+    TUN_FIELD(struct tun_ep, gbytes, .most = 1e6, .optional = true),
+    TUN_FIELD(struct tun_ep, gbytes_max, .most = 1e6, .optional = true),
     {0}};
 static const struct tun_field PROBLEM[] = {
     TUN_FIELD(struct tun_problem, handoff_ns, .most = 1e15),
     TUN_FIELD(struct tun_problem, handoff_ns_per_byte, .most = 1e6),
     TUN_FIELD(struct tun_problem, batch_wait_ns, .most = 1e15),
+    TUN_FIELD(struct tun_problem, gbytes_max, .most = 1e6),
     {0}};
 
 static json_t *units_json(const struct tun_problem *p, tun_unit_name_fn name_of,
@@ -154,6 +159,9 @@ json_t *tun_problem_json(const struct tun_problem *p, const char *model, bool so
     if (root && tun_problem_gains(p)) {
         json_object_set_new(root, "batch_wait_ns", json_real(p->batch_wait_ns));
         json_object_set_new(root, "at_once", tun_at_once_json(p, false));
+    }
+    if (root && p->gbytes_max > 0) {
+        json_object_set_new(root, "gbytes_max", json_real(p->gbytes_max));
     }
     if (root && sources) {
         json_object_set_new(root, "sources", rows_json(p, source_of, false));
@@ -334,8 +342,8 @@ void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_probl
 {
     /* where figures are from is told to readers; here all of them are the truth */
     static const char *const keys[] = {
-        "model",          "units",    "kinds",    "handoff_ns", "costs", "handoff_ns_per_byte",
-        "batch_wait_ns?", "at_once?", "sources?", NULL};
+        "model",          "units",    "kinds",    "handoff_ns",  "costs", "handoff_ns_per_byte",
+        "batch_wait_ns?", "at_once?", "sources?", "gbytes_max?", NULL};
     struct tun_ep eps[PL_EP_MAX] = {0};
     const json_t *units, *list;
     size_t count;

@@ -191,6 +191,10 @@ static json_t *field_json(const struct tun_field *f, const void *at)
 json_t *tun_fields_add(json_t *object, const struct tun_field *fields, const void *from)
 {
     for (const struct tun_field *f = fields; f->key; f++) {
+        if (f->optional && f->as <= TUN_POSITIVE &&
+            !(*(const double *)((const char *)from + f->at) > 0)) {
+            continue;
+        }
         json_object_set_new(object, f->key, field_json(f, (const char *)from + f->at));
     }
     return object;

@@ -58,7 +58,8 @@ bool tun_read_object(struct tun_reader *r, const char *where, const json_t *obje
 /** tun_read_fields() - those that @object has, no other key is looked at. */
 void tun_read_fields(struct tun_reader *r, const char *where, const json_t *object,
                      const struct tun_field *fields, void *to);
-/** tun_fields_add() - the fields as members of @object, in their order. Return: @object. */
+/** tun_fields_add() - the fields as members of @object, in their order, but optional numbers that
+ * are 0. Return: @object. */
 json_t *tun_fields_add(json_t *object, const struct tun_field *fields, const void *from);
 /** tun_rows_json() - a list of objects. @rows: [count], structs of @bytes. */
 json_t *tun_rows_json(const struct tun_field *fields, const void *rows, size_t count, size_t bytes);

@@ -2,9 +2,11 @@
 #include "tuner/oneboard/oneboard.h"
 
 #include "base/base.h"
+#include "tuner/memory.h"
 #include "tuner/oneboard/solution.h"
 
 #define EQUAL 1e-12     /* figures closer than this are ties: sums in another order */
+#define ROUNDS 5        /* of tables with other loads on memory */
 #define TIE_STEPS_MAX 6 /* programs spent on lowering the bottleneck of a tie */
 
 static double period_bound(const struct tun_space *s)
@@ -179,7 +181,7 @@ static int solve_strictly(const struct tun_space *s, struct tun_solution *ret)
     return r == 0 && !tun_keeps(s->p, &ret->outcome) ? TUN_E_IMPOSSIBLE : r;
 }
 
-int tun_oneboard_solve(const struct tun_problem *p, const struct tun_space_options *o,
+static int solve_alone(const struct tun_problem *p, const struct tun_space_options *o,
                        struct tun_solution *ret)
 {
     base_autofree struct tun_solution *found = calloc(1, sizeof(*found));
@@ -203,4 +205,83 @@ int tun_oneboard_solve(const struct tun_problem *p, const struct tun_space_optio
         *ret = *found;
     }
     return r == TUN_E_GROUPS || r == TUN_E_TEAMS ? -ENOTRECOVERABLE : r;
+}
+
+/* Bounds by which a plan of the table @under keeps those of @p, as far as @o, its outcome by @p,
+ * tells. */
+static void tighten(const struct tun_problem *p, const struct tun_outcome *o,
+                    struct tun_bounds *bounds)
+{
+    if (p->bounds.period_max_ns > 0 && o->bottleneck_ns > p->bounds.period_max_ns) {
+        bounds->period_max_ns *= p->bounds.period_max_ns / o->bottleneck_ns * (1 - 4 * EQUAL);
+    }
+    if (p->bounds.latency_max_ns > 0 && o->latency_ns > p->bounds.latency_max_ns) {
+        bounds->latency_max_ns *= p->bounds.latency_max_ns / o->latency_ns * (1 - 4 * EQUAL);
+    }
+}
+
+/* Return: @a, of outcome @r, is to be preferred to @b, of @result (-1: there is none). */
+static bool preferred(const struct tun_problem *p, int r, const struct tun_solution *a, int result,
+                      const struct tun_solution *b)
+{
+    if (result < 0 || r != result) {
+        return result < 0 || r == 0;
+    }
+    return r == 0 ? tun_better(p, &a->outcome, &b->outcome)
+                  : a->outcome.bottleneck_ns < b->outcome.bottleneck_ns;
+}
+
+/* One round: the best plan of the table in which the others stream as in @like. Return: as
+ * tun_solve(). */
+static int solve_under(const struct tun_problem *p, const struct tun_space_options *o,
+                       const struct pl_plan *like, struct tun_bounds *bounds,
+                       struct tun_solution *ret)
+{
+    base_cleanup(tun_problem_deinit) struct tun_problem under = TUN_PROBLEM_NULL;
+    int r = tun_memory_under(p, like, &under);
+
+    if (r == 0) {
+        under.bounds = *bounds;
+        r = solve_alone(&under, o, ret);
+    }
+    if (r >= 0 && ret->plan.stage_count > 0) {
+        tun_eval(p, &ret->plan, &ret->outcome);
+        if (r == 0 && !tun_keeps(p, &ret->outcome)) {
+            tighten(p, &ret->outcome, bounds);
+            r = TUN_E_IMPOSSIBLE;
+        }
+    }
+    return r;
+}
+
+int tun_oneboard_solve(const struct tun_problem *p, const struct tun_space_options *o,
+                       struct tun_solution *ret)
+{
+    base_autofree struct tun_solution *found = NULL;
+    struct tun_bounds bounds = p->bounds;
+    static const struct pl_plan idle; /* a plan of no stage: nobody else streams */
+    struct pl_plan last = {0};
+    int result = -1;
+
+    if (!tun_memory_competes(p)) {
+        return solve_alone(p, o, ret);
+    }
+    found = calloc(1, sizeof(*found));
+    for (int i = 0; found && i < ROUNDS; i++) {
+        int r = solve_under(p, o, i == 0 ? NULL : i == 1 ? &idle : &last, &bounds, found);
+
+        if (r < 0) {
+            return r;
+        }
+        if (preferred(p, r, found, result, ret)) {
+            *ret = *found;
+            result = r;
+        }
+        if (found->plan.stage_count == 0 ||
+            (i > 1 && r == 0 && pl_plan_equal(&last, &found->plan))) {
+            break;
+        }
+        last = i == 0 ? found->plan : ret->plan;
+    }
+    return found ? result : -ENOMEM;
 }

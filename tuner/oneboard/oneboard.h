@@ -24,6 +24,13 @@
  * The rate of a stage is then that of its largest batch, and a way to run it for latency has a
  * batch of its own.
  *
+ * Where teams compete for memory (tuner/memory.h), what a stage takes depends on the others, which
+ * no such program can see. Then it is exact for a table in which every unit takes what it takes
+ * while all other cores stream as much as they do on average: first as if each ran the whole
+ * network, then, for at most three rounds, as in the plan just found. Of these plans the best by
+ * tun_eval(), which knows the plan, is the answer. With bounds, plans that pass them by tun_eval()
+ * are solved again for tighter ones.
+ *
  * Pure functions; any thread; they allocate.
  */
 #pragma once

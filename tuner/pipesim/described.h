@@ -74,9 +74,9 @@ void psim_network_deinit(struct psim_network *n);
  *     overhead_ns + max(a / (gmacs[layer] * s(w)), b / min(w * gbytes, gbytes_max))
  *     s(w) = w / (1 + serial * (w - 1))
  * (a roofline; s is Amdahl's law, serial the part of the work on one core that others do not help
- * with; the description says where its figures are from). gbytes_max holds within a team: several
- * teams of an EP do not slow each other, as a cost table cannot say it; what a search does not
- * know of is psim_machine.slow. */
+ * with; the description says where its figures are from). If the machine has a gbytes_max, too,
+ * teams of an EP share theirs, and all teams that of the machine (tuner/memory.h); else several
+ * teams do not slow each other. What a search does not know of is psim_machine.slow. */
 struct psim_ep {
     struct tun_ep ep;
     double gmacs[4];           /* multiply-accumulates per ns on one core, by enum psim_layer */
@@ -90,6 +90,7 @@ struct psim_platform {
     struct psim_ep eps[PL_EP_MAX];
     double handoff_ns, handoff_ns_per_byte;
     size_t stages_max;        /* bound of plans, and Shisha's N; 0: none */
+    double gbytes_max;        /* bytes per ns of all EPs; 0: not said, then no team slows another */
     struct tun_boards boards; /* .count 0: one board */
 };
 /* Several boards: EPs are named BOARD:EP, and the longest hand-off of all boards is everybody's.

@@ -2,7 +2,7 @@
 /* Networks as a described machine sees them: arithmetic, bytes and borders of every unit. */
 
 #include "base/base.h"
-#include "model/model.h"
+#include "model/op_bytes.h"
 #include "tuner/pipesim/described.h"
 #include "tuner/predict.h"
 
@@ -25,51 +25,6 @@ static bool is_pool(const struct mdl_op *op)
 static const struct mdl_tensor *tensor_of(const struct mdl_model *m, size_t index)
 {
     return index == MDL_NONE ? NULL : &m->tensors[index];
-}
-
-/* Bytes of a tensor that are there: a broadcast dimension counts once. */
-static double tensor_bytes(const struct mdl_tensor *t)
-{
-    double n = t ? (double)mdl_dtype_bytes(t->dtype) : 0;
-
-    for (size_t i = 0; t && i < t->rank; i++) {
-        n *= t->stride[i] == 0 ? 1 : (double)t->dim[i];
-    }
-    return n;
-}
-
-/* Scale and shift. */
-static double affine_bytes(const struct mdl_op *op)
-{
-    return (double)op->channels * sizeof(float) * ((op->scale != NULL) + (op->shift != NULL));
-}
-
-static double op_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    double bytes = tensor_bytes(tensor_of(m, op->residual_in)) + affine_bytes(op);
-
-    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-        bytes += tensor_bytes(tensor_of(m, op->in[i]));
-    }
-    for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
-        bytes += tensor_bytes(tensor_of(m, op->out[i]));
-    }
-    return bytes;
-}
-
-/* Weights, and scale and shift. */
-static double weight_bytes(const struct mdl_model *m, const struct mdl_op *op)
-{
-    double bytes = affine_bytes(op);
-
-    for (size_t i = 0; i < MDL_OP_IN_MAX; i++) {
-        const struct mdl_tensor *t = tensor_of(m, op->in[i]);
-
-        if (t && m->storages[t->storage].home == MDL_HOME_CONST) {
-            bytes += tensor_bytes(t);
-        }
-    }
-    return bytes;
 }
 
 /* Bytes of the arena in use from operator @first on that operator @last still needs. */
@@ -167,10 +122,10 @@ static void set_unit(const struct mdl_model *m, size_t first, size_t last, size_
     snprintf(u->name, sizeof(u->name), "%.63s", op->name ? op->name : "");
     for (size_t k = first; k <= last; k++) {
         u->macs += m->ops[k].macs;
-        u->bytes += op_bytes(m, &m->ops[k]);
+        u->bytes += mdl_op_bytes(m, &m->ops[k], false) + mdl_op_bytes(m, &m->ops[k], true);
         u->of.weight += layer_weight(m, &m->ops[k]);
         light += light_work(m, &m->ops[k]);
-        u->of.weight_bytes += weight_bytes(m, &m->ops[k]);
+        u->of.weight_bytes += mdl_op_bytes(m, &m->ops[k], true);
         u->of.arena_bytes = fmax(u->of.arena_bytes, live(m, k, k));
     }
     if (u->layer == PSIM_OTHER) {
@@ -233,7 +188,7 @@ static void add_light(const struct mdl_model *m, size_t op, const char *what,
     snprintf(u->name, sizeof(u->name), "%.50s.%s", m->ops[op].name ? m->ops[op].name : "", what);
     u->macs = (double)mdl_elements(y);
     u->of.weight = u->macs;
-    u->bytes = 2 * tensor_bytes(y);
+    u->bytes = 2 * (double)(mdl_elements(y) * mdl_dtype_bytes(y->dtype));
     u->of.in_bytes = live(m, op, op + 1); /* the result, and what else lives on */
 }
 

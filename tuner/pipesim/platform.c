@@ -33,6 +33,7 @@ static const struct tun_field WHOLE[] = {
     TUN_FIELD(struct psim_platform, handoff_ns, TUN_POSITIVE),
     TUN_FIELD(struct psim_platform, handoff_ns_per_byte, TUN_POSITIVE),
     TUN_FIELD(struct psim_platform, stages_max, TUN_COUNT, .most = PL_STAGE_MAX, .optional = true),
+    TUN_FIELD(struct psim_platform, gbytes_max, TUN_POSITIVE, .optional = true),
     {0}};
 
 static void read_ep(struct tun_reader *r, const char *where, const json_t *json,
@@ -232,6 +233,8 @@ int psim_problem(const struct psim_network *n, const struct psim_platform *m,
 
     for (size_t k = 0; k < m->ep_count; k++) {
         eps[k] = m->eps[k].ep;
+        eps[k].gbytes = m->gbytes_max > 0 ? m->eps[k].gbytes : 0;
+        eps[k].gbytes_max = m->gbytes_max > 0 ? m->eps[k].gbytes_max : 0;
     }
     error = tun_problem_init(&p, n->unit_count, eps, m->ep_count);
     if (error) {
@@ -240,6 +243,7 @@ int psim_problem(const struct psim_network *n, const struct psim_platform *m,
     p.handoff_ns = m->handoff_ns;
     p.handoff_ns_per_byte = m->handoff_ns_per_byte;
     p.bounds.stages_max = m->stages_max;
+    p.gbytes_max = m->gbytes_max;
     p.boards = m->boards;
     p.boards.input_bytes = n->input_bytes;
     p.boards.output_bytes = n->output_bytes;
@@ -247,6 +251,7 @@ int psim_problem(const struct psim_network *n, const struct psim_platform *m,
         const struct psim_unit *from = &n->units[u];
 
         p.units[u] = from->of;
+        p.units[u].bytes = m->gbytes_max > 0 ? from->bytes : 0;
         for (size_t k = 0; k < m->ep_count; k++) {
             for (size_t w = 1; w <= eps[k].cores; w++) {
                 *tun_cell_at(&p.costs, k, w, u) = (struct tun_cell){

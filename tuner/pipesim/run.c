@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "tuner/pipesim/run.h"
+#include "tuner/memory.h"
 #include "tuner/search/cuts.h"
 #include "tuner/search/draw.h"
 #include "tuner/solve/solve.h"
@@ -15,14 +16,19 @@ struct bench {
     struct psim_machine *m;
     struct tun_sample *samples;
     size_t count;
+    struct tun_slowed slowed; /* by each other, if they are */
+    bool shared;
 };
 
-static double measure(struct bench *b, const struct pl_group *g, size_t unit)
+/* @stretch: of the time that the unit spends on memory. */
+static double measure(struct bench *b, const struct pl_group *g, double stretch, size_t unit)
 {
     const struct psim_machine *m = b->m;
     double frames = (double)pl_group_batch(g);
-    double ns = tun_cell_at(&m->truth->costs, g->ep, g->width, unit)->ns * m->slow[g->ep] *
-                tun_at_once_factor(tun_at_once_at(m->truth, g->ep, unit), frames);
+    double ns = tun_cell_at(&m->truth->costs, g->ep, g->width, unit)->ns +
+                (stretch - 1) * tun_memory_ns(m->truth, g->ep, g->width, unit);
+
+    ns *= m->slow[g->ep] * tun_at_once_factor(tun_at_once_at(m->truth, g->ep, unit), frames);
 
     if (m->noise > 0) {
         ns *= base_max(NOISE_LEAST, 1 + m->noise * tun_random_normal(&b->m->random));
@@ -50,13 +56,13 @@ static size_t same_shape(const struct pl_stage_plan *stage, size_t group)
 }
 
 static double team_ns(struct bench *b, const struct pl_stage_plan *stage,
-                      const struct pl_group *group)
+                      const struct pl_group *group, double stretch)
 {
     const struct tun_problem *p = b->m->truth;
     double ns = tun_handoff_ns(p, stage->first_unit);
 
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-        ns += measure(b, group, u);
+        ns += measure(b, group, stretch, u);
     }
     return ns;
 }
@@ -71,7 +77,9 @@ static void run_stage(struct bench *b, const struct pl_stage_plan *stage, size_t
         const struct pl_group *group = &stage->groups[g];
         size_t same = same_shape(stage, g);
 
-        o->team_ns[s][g] = same < g ? o->team_ns[s][same] : team_ns(b, stage, group);
+        o->team_ns[s][g] = same < g
+                               ? o->team_ns[s][same]
+                               : team_ns(b, stage, group, b->shared ? b->slowed.stretch[s][g] : 1);
         rate += group->count / o->team_ns[s][g];
         slowest =
             base_max(slowest, tun_latency_of(b->m->truth, pl_group_batch(group), o->team_ns[s][g]));
@@ -122,6 +130,7 @@ void psim_trial(struct psim_machine *m, const struct pl_plan *plan, struct tun_s
         ret->frames = 0;
         return;
     }
+    b.shared = tun_memory_slowed(m->truth, plan, &b.slowed);
     ret->measured.stage_count = plan->stage_count;
     for (size_t s = 0; s < plan->stage_count; s++) {
         run_stage(&b, &plan->stages[s], s, &ret->measured);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The front: plans of which none is better than another in every objective. */
 #include "base/base.h"
+#include "tuner/memory.h"
 #include "tuner/oneboard/solution.h"
 #include "tuner/solve/solve.h"
 
 #define BELOW (1 - 1e-9) /* the next bound on the period, as a part of the last plan's */
 
 struct front {
+    const struct tun_problem *p; /* by which plans are judged */
     const struct tun_space *s;
     struct tun_solution *points; /* [max], owned by the caller; by falling bottleneck */
     size_t count, steps_max;
@@ -22,7 +24,7 @@ static int add_point(struct front *f, const struct tun_path *path)
     if (r != 0) {
         return r;
     }
-    if (tun_eval(f->s->p, &to->plan, &to->outcome) != 0) {
+    if (tun_eval(f->p, &to->plan, &to->outcome) != 0) {
         return -EINVAL;
     }
     to->blocks = f->s->coarse;
@@ -111,16 +113,19 @@ int tun_front(const struct tun_problem *p, size_t max, struct tun_solution *ret,
 {
     struct tun_space_options o = {.batch_max = tun_problem_batch_max(p)};
     struct front f = {.steps_max = 4 * base_min(max, (size_t)256) + 16};
-    struct tun_problem any = *p; /* whatever its objective */
+    base_cleanup(tun_problem_deinit) struct tun_problem any = TUN_PROBLEM_NULL;
+    struct tun_problem throughput = *p; /* whatever its objective */
     char error[TUN_ERROR_MAX];
     int r;
 
-    any.objective = TUN_THROUGHPUT;
-    if (max == 0 || p->boards.count > 1 || tun_problem_check(&any, error) < 0) {
+    throughput.objective = TUN_THROUGHPUT;
+    if (max == 0 || p->boards.count > 1 || tun_problem_check(&throughput, error) < 0) {
         return -EINVAL;
     }
+    f.p = p;
     f.points = calloc(f.steps_max + 1, sizeof(*f.points));
-    if (!f.points) {
+    if (!f.points || tun_memory_under(&throughput, NULL, &any) != 0) {
+        free(f.points);
         return -ENOMEM;
     }
     do {
