@@ -193,6 +193,8 @@ static void add_here(struct maker *k)
     for (size_t i = 0; i < here->ep_count; i++) {
         k->ep[i] = here->eps[i];
         k->ep[i].board = 0;
+        k->ep[i].gbytes = k->ep[i].gbytes_max =
+            0; /* competition is of one board (tuner/memory.h) */
         k->more[i] = (struct dmn_spread_ep){here->eps[i].name, self->print, i, 1};
         k->core_count += here->eps[i].cores;
     }
@@ -217,7 +219,7 @@ static void add_eps(struct maker *k, size_t board)
         memcpy(name, k->board[board].name, sizeof(name));
         *to = (struct tun_ep){.cores = (uint16_t)from->cores,
                               .speed = from->speed * ratio,
-                              .bandwidth = 1,
+                              .bandwidth = ours->bandwidth,
                               .watts = from->watts > 0 ? from->watts : ours->watts,
                               .board = (uint16_t)board};
         snprintf(to->name, sizeof(to->name), "%s:%s", name, from->name);

@@ -8,6 +8,7 @@
 #include "daemon/plans/planner.h"
 #include "daemon/plans/plans.h"
 #include "daemon/plans/profile.h"
+#include "model/op_bytes.h"
 #include "pipeline/plan_move.h"
 #include "tuner/adapt/decision_record.h"
 #include "tuner/learn.h"
@@ -49,7 +50,24 @@ bool dmn_planner_searches(const struct dmn_config *config)
 
 /* ---- a model on the daemon's cores, as the tuner sees it ---- */
 
-static void describe_units(const struct mdl_model *model, struct tun_problem *p)
+/* What a unit moves for a frame: its weights as they are packed, on average of the kinds of cores
+ * if these pack each its own, and the activations that its operators read and write.
+ * @net: NULL: as the file has them */
+static double unit_bytes(const struct mdl_model *model, const struct krn_net *net,
+                         const struct mdl_unit *unit)
+{
+    size_t packed = net ? krn_net_ops_need_bytes(net, unit->first_op, unit->last_op) : 0;
+    double bytes = base_max((double)unit->weight_bytes,
+                            (double)packed / (double)(net ? krn_net_kinds(net) : 1));
+
+    for (size_t i = unit->first_op; i <= unit->last_op; i++) {
+        bytes += mdl_op_bytes(model, &model->ops[i], false);
+    }
+    return bytes;
+}
+
+static void describe_units(const struct mdl_model *model, const struct krn_net *net,
+                           struct tun_problem *p)
 {
     for (size_t u = 0; u < model->unit_count; u++) {
         const struct mdl_unit *unit = &model->units[u];
@@ -63,6 +81,7 @@ static void describe_units(const struct mdl_model *model, struct tun_problem *p)
             .gemm_k = gemm.k,
             .gemm_m = gemm.m,
             .depthwise = gemm.depthwise,
+            .bytes = unit_bytes(model, net, unit),
         };
     }
 }
@@ -115,9 +134,9 @@ void dmn_planner_watts(const struct dmn_machine *on, struct tun_problem *p)
 }
 
 /* Sets units and EPs; every cost is unknown. Return: 0, -EINVAL, -ENOMEM. */
-static int describe(const struct dmn_machine *on, const struct mdl_model *model,
-                    struct tun_problem *ret)
+static int describe(const struct dmn_machine *on, const struct dmn_load *l, struct tun_problem *ret)
 {
+    const struct mdl_model *model = l->model;
     struct tun_ep eps[PL_EP_MAX];
     size_t cores = 0;
     int error;
@@ -138,7 +157,7 @@ static int describe(const struct dmn_machine *on, const struct mdl_model *model,
             (double)dmn_config_int(dmn_machine_config(on), DMN_KEY_BATCH_WAIT_US) * 1e3;
         ret->bounds.batch_max =
             dmn_memory_batch(dmn_memory_free(), model->arena_bytes, cores, PL_BATCH_MAX);
-        describe_units(model, ret);
+        describe_units(model, l->net, ret);
     }
     return error;
 }
@@ -210,6 +229,21 @@ void dmn_planner_beside(const struct dmn_model *m, struct tun_problem *p)
     }
 }
 
+/* Enters what the cores stream, or has the load measure it where it measured primitives. */
+static void ask_streams(struct dmn_plans *plans, struct dmn_load *l)
+{
+    struct dmn_profile *profile = plans->profile;
+
+    dmn_streams_enter(&profile->streams, &l->planning->problem);
+    if (l->choose.measured && !(profile->streams.machine > 0) && !profile->streaming) {
+        l->planning->streams = calloc(1, sizeof(*l->planning->streams));
+        profile->streaming = l->planning->streams != NULL;
+    }
+    if (l->planning->streams) {
+        l->planning->streams->on = *dmn_machine_whole(plans->machine);
+    }
+}
+
 int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,
                         const struct dmn_config *config, struct dmn_load *l)
 {
@@ -225,7 +259,7 @@ int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,
                                  ? dmn_planner_algorithm(config)
                                  : &tun_exact;
         l->planning->heuristic = (unsigned)dmn_config_int(config, DMN_KEY_PLANNER_HEURISTIC);
-        error = describe(on, l->model, &l->planning->problem);
+        error = describe(on, l, &l->planning->problem);
     }
     if (error) {
         snprintf(l->error, sizeof(l->error),
@@ -234,6 +268,7 @@ int dmn_planner_prepare(struct dmn_plans *plans, const struct dmn_machine *on,
         return error;
     }
     found = dmn_kept_load(on, l, plan) == 0;
+    ask_streams(plans, l);
     dmn_profile_predict(plans, &l->planning->problem);
     dmn_choose_costs(&l->choose, l->model, &l->planning->problem);
     tun_fill(&l->planning->problem);
@@ -272,6 +307,10 @@ int dmn_planner_first(struct dmn_load *l)
     base_autofree struct pl_plan *plan = calloc(1, sizeof(*plan));
     int error = -ENOMEM;
 
+    if (l->planning->streams) {
+        dmn_streams_measure(l->planning->streams);
+        dmn_streams_enter(l->planning->streams, &l->planning->problem);
+    }
     if (l->first) {
         return 0;
     }
@@ -301,6 +340,7 @@ struct dmn_planning *dmn_planning_free(struct dmn_planning *p)
         tun_problem_deinit(&p->problem);
         json_decref(p->kept);
         free(p->tried);
+        free(p->streams);
         free(p);
     }
     return NULL;

@@ -25,6 +25,7 @@ struct dmn_clocks;
 struct dmn_plans_listener;
 struct dmn_profile;
 struct dmn_retune;
+struct dmn_streams;
 struct dmn_tried;
 
 /* What must not be learned or saved while something disturbs the model. */
@@ -110,8 +111,9 @@ struct dmn_planning {
     struct dmn_retune *retune;         /* owned; the search in progress, or NULL */
     const struct tun_algorithm *start; /* finds the first plan */
     unsigned heuristic;                /* of Shisha there */
-    bool start_due;                    /* its search is to be run as soon as frames come */
-    struct tun_trial measured; /* by the last retune, of the plan it chose; frames 0: none */
+    struct dmn_streams *streams; /* owned (free); to be measured with the first plan; NULL: no */
+    bool start_due;              /* its search is to be run as soon as frames come */
+    struct tun_trial measured;   /* by the last retune, of the plan it chose; frames 0: none */
     char measured_at[DMN_DATE_MAX];
     struct dmn_tried *tried;  /* owned (free); NULL: none: what the last retune measured */
     struct dmn_done switched; /* called when the previous plan has drained */

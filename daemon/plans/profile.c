@@ -29,6 +29,7 @@ struct dmn_profile_run {
     size_t output_at;
     uint64_t share_ns; /* of the budget, for one width of one kind */
     size_t ep, width;  /* running now */
+    struct dmn_streams streams;
     bool switching, flying;
     uint64_t from_ns, frames;
     struct tun_bench *benches; /* owned: of the kind that is running */
@@ -297,6 +298,7 @@ static void compile(struct dmn_job *work)
     r->load->path = path;
     r->error = dmn_load_run(r->load);
     unlink(path);
+    dmn_streams_measure(&r->streams);
 }
 
 /* The chain has one input and one output. */
@@ -343,6 +345,7 @@ static void compiled(struct dmn_job *work)
     } else if ((error = build(r)) != 0) {
         fail(r, DMN_REFUSED_LOAD, strerror(-error));
     } else {
+        dmn_streams_take(plans, &r->streams);
         begin_width(r);
         dmn_profile_step(plans);
     }
@@ -363,6 +366,7 @@ int dmn_profile_begin(struct dmn_plans *plans, struct dmn_done done, unsigned ms
     r->plans = plans;
     r->work = (struct dmn_job){.run = compile, .done = compiled, .drop = drop};
     r->width = 1;
+    r->streams.on = *dmn_machine_whole(plans->machine);
     r->share_ns = ms * BASE_NS_PER_MS / step_count(&plans->machine->eps);
     r->folder = strdup(folder);
     r->load =

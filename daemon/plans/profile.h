@@ -9,9 +9,12 @@
  * in a pipeline of its own. The clock of each unit is one benchmark; tuner/predict.h is fitted to
  * them. Clients' frames are served meanwhile and compete for the cores.
  *
- * All models, loaded now or later, use the predictors. They are saved in the state folder for these
- * EPs and this version. Users see an older name, which stays: the file calibration.json and the
- * event "calibration".
+ * Before that, all cores stream memory for some hundred milliseconds, alone and at once
+ * (streams.c); so they do when primitives are measured at the first load.
+ *
+ * All models, loaded now or later, use the predictors and the streams. They are saved in the state
+ * folder for these EPs and this version. Users see an older name, which stays: the file
+ * calibration.json and the event "calibration".
  *
  * Threads: the loop thread. A work thread compiles the chain and teams run its frames; the loop
  * never waits for them.
@@ -67,6 +70,21 @@ const struct dmn_profiled *dmn_profiled(const struct dmn_plans *plans, const cha
  * matrices are known, on EPs (by name) that were profiled. Return: the number of cells set. */
 size_t dmn_profile_predict(const struct dmn_plans *plans, struct tun_problem *p);
 
+/* What cores stream, in bytes per ns (governor/bandwidth.h), by EP. */
+struct dmn_streams {
+    struct pl_ep_set on;                   /* none is split */
+    double one[PL_EP_MAX], all[PL_EP_MAX]; /* one of its cores, all of them at once; 0: unknown */
+    double machine;                        /* all cores at once; 0: nothing is known */
+};
+/** dmn_streams_measure() - on @s->on, the rest 0; what cannot be measured stays 0. Allocates;
+ * blocks for about 0.2 s an EP; any thread. */
+void dmn_streams_measure(struct dmn_streams *s);
+/** dmn_streams_enter() - into EPs (by name; parts of an EP count as it) and machine of @p. Where
+ * nothing is known nobody competes, and bandwidths are equal. Any thread. */
+void dmn_streams_enter(const struct dmn_streams *s, struct tun_problem *p);
+/** dmn_streams_take() - from now on all models have these, if anything is known. */
+void dmn_streams_take(struct dmn_plans *plans, const struct dmn_streams *s);
+
 /** dmn_unit_gemm() - the matrices of a unit's heavy operator, Pipe-it eq. 3 and 4: N rows (output
  * positions), K terms of each sum, M columns (output channels), and whether it is depthwise.
  * @ret: only these are set. Return: false if it is not such a product (convolution of groups of
@@ -78,13 +96,15 @@ bool dmn_unit_gemm(const struct mdl_model *m, size_t unit, struct tun_bench *ret
 
 struct dmn_profile { /* owned by struct dmn_plans */
     struct dmn_profiled eps[PL_EP_MAX];
+    struct dmn_streams streams;
+    bool streaming;              /* a load measures them; only the first one is asked to */
     struct dmn_profile_run *run; /* owned; in progress, or NULL */
 };
 
 /** dmn_profile_keep() - sets the predictor of the EP named @ep. */
 void dmn_profile_keep(struct dmn_plans *plans, const char *ep, size_t benches,
                       const struct tun_predictor *p);
-/** dmn_profile_save() - saves all predictors. @kept: must be given. */
+/** dmn_profile_save() - saves all predictors and streams. */
 void dmn_profile_save(const struct dmn_plans *plans, struct dmn_state_kept kept);
 
 /**

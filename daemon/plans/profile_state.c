@@ -30,11 +30,14 @@ static json_t *kind_json(const struct dmn_plans *plans, size_t e)
 {
     const struct pl_ep *ep = &plans->machine->eps.eps[e];
     const struct dmn_profiled *of = dmn_profiled(plans, ep->name);
+    const struct dmn_streams *s = &plans->profile->streams;
+    bool same = e < s->on.count && strcmp(s->on.eps[e].name, ep->name) == 0;
     char cpus[512];
     json_t *kind;
 
     gov_cpulist_format(ep->cpus, ep->cpu_count, cpus, sizeof(cpus));
-    kind = json_pack("{s:s, s:s, s:b, s:I}", "name", ep->name, "cpus", cpus, "known", of->known,
+    kind = json_pack("{s:s, s:s, s:f, s:f, s:b, s:I}", "name", ep->name, "cpus", cpus, "gbytes",
+                     same ? s->one[e] : 0, "gbytes_max", same ? s->all[e] : 0, "known", of->known,
                      "benches", (json_int_t)of->benches);
     for (size_t i = 0; i < TUN_LAYERS; i++) {
         const struct tun_fit *f = &of->predictor.fits[i];
@@ -57,7 +60,9 @@ void dmn_profile_save(const struct dmn_plans *plans, struct dmn_state_kept kept)
     json_t *kinds;
 
     if (!state_path(plans, path)) {
-        kept.fn(kept.ctx, -ENOENT);
+        if (kept.fn) {
+            kept.fn(kept.ctx, -ENOENT);
+        }
         return;
     }
     kinds = json_array();
@@ -65,7 +70,9 @@ void dmn_profile_save(const struct dmn_plans *plans, struct dmn_state_kept kept)
         json_array_append_new(kinds, kind_json(plans, e));
     }
     dmn_state_put(plans->models->disk, DMN_STATE_PROFILE, path,
-                  json_pack("{s:s, s:o}", "piped", PIPED_VERSION, "kinds", kinds), kept);
+                  json_pack("{s:s, s:f, s:o}", "piped", PIPED_VERSION, "gbytes_max",
+                            plans->profile->streams.machine, "kinds", kinds),
+                  kept);
 }
 
 /* Return: the list has exactly @count finite numbers. */
@@ -85,9 +92,9 @@ static bool read_numbers(const json_t *list, double *ret, size_t count)
     return true;
 }
 
-static double read_error(const json_t *fit, const char *key)
+static double read_figure(const json_t *from, const char *key)
 {
-    double v = json_number_value(json_object_get(fit, key));
+    double v = json_number_value(json_object_get(from, key));
 
     return v >= 0 && v < 1e6 ? v : 0;
 }
@@ -103,7 +110,12 @@ static void read_kind(struct dmn_plans *plans, size_t e, const json_t *kind)
     gov_cpulist_format(plans->machine->eps.eps[e].cpus, plans->machine->eps.eps[e].cpu_count, cpus,
                        sizeof(cpus));
     if (!name || !saved || strcmp(name, plans->machine->eps.eps[e].name) != 0 ||
-        strcmp(saved, cpus) != 0 || !json_is_true(json_object_get(kind, "known"))) {
+        strcmp(saved, cpus) != 0) {
+        return;
+    }
+    plans->profile->streams.one[e] = read_figure(kind, "gbytes");
+    plans->profile->streams.all[e] = read_figure(kind, "gbytes_max");
+    if (!json_is_true(json_object_get(kind, "known"))) {
         return;
     }
     for (size_t i = 0; i < TUN_LAYERS; i++) {
@@ -112,8 +124,8 @@ static void read_kind(struct dmn_plans *plans, size_t e, const json_t *kind)
 
         f->has = read_numbers(json_object_get(fit, "one"), f->b, base_array_count(f->b));
         f->has_wide = read_numbers(json_object_get(fit, "wide"), f->a, base_array_count(f->a));
-        f->error = read_error(fit, "error");
-        f->error_wide = read_error(fit, "error_wide");
+        f->error = read_figure(fit, "error");
+        f->error_wide = read_figure(fit, "error_wide");
     }
     if (p.fits[TUN_CONV].has || p.fits[TUN_FC].has) {
         dmn_profile_keep(plans, name, benches > 0 ? (size_t)benches : 0, &p);
@@ -135,6 +147,7 @@ static void read_state(struct dmn_plans *plans)
     kinds = json_object_get(state, "kinds");
     if (version && strcmp(version, PIPED_VERSION) == 0 &&
         json_array_size(kinds) == plans->machine->eps.count) {
+        plans->profile->streams.machine = read_figure(state, "gbytes_max");
         json_array_foreach(kinds, i, kind)
         {
             read_kind(plans, i, kind);
@@ -152,6 +165,7 @@ int dmn_profile_init(struct dmn_plans *plans)
     if (!plans->profile) {
         return -ENOMEM;
     }
+    plans->profile->streams.on = *dmn_machine_whole(plans->machine);
     read_state(plans);
     return 0;
 }

@@ -32,6 +32,11 @@ static void started(void *ctx, struct dmn_model *m, enum dmn_cause cause, const 
     struct dmn_planning *p = m->planning;
     char plan[PL_PLAN_TEXT_MAX];
 
+    if (p->streams) {
+        dmn_streams_take(p->of, p->streams);
+        free(base_take(p->streams));
+        dmn_profile_save(p->of, (struct dmn_state_kept){0});
+    }
     p->expects = dmn_planner_expect(m, pl_current_plan(m->pipe), &p->expected);
     dmn_model_plan_text(m, plan);
     dmn_plan_event(m, &(struct dmn_history_event){.cause = cause,
