@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a team needs of a model: scratch, frames at once, memory near its cores. */
-#include "base/base.h"
+#include "kernels/common/uneven.h"
 #include "kernels/net_private.h"
 
 static size_t scratch_of(const struct krn_net *net, const struct krn_bound *bound, size_t i,
@@ -95,6 +95,25 @@ int krn_net_join(const struct krn_net *net, size_t kind, size_t first, size_t la
     if (r == 0) {
         each_bound(net, kind, first, last, use_bound, &more);
         *ret_scratch_bytes = base_align_up(needs.scratch_bytes, 64);
+    }
+    return r;
+}
+
+int krn_net_join_uneven(const struct krn_net *net, size_t kind, size_t first, size_t last,
+                        size_t members, size_t *ret_scratch_bytes)
+{
+    struct team_needs needs = {.width = members};
+    size_t parts = krn_uneven_parts(members), bytes;
+    int r = each_bound(net, kind, first, last, ready_bound, &needs);
+
+    bytes = base_align_up(needs.scratch_bytes, 64);
+    /* what a library makes for each width are the runs of parts that a member may get */
+    for (needs.width = 2; r == 0 && needs.width < parts; needs.width *= 2) {
+        r = each_bound(net, kind, first, last, ready_bound, &needs);
+    }
+    r = r == 0 ? krn_net_join(net, kind, first, last, parts, ret_scratch_bytes) : r;
+    if (r == 0) {
+        *ret_scratch_bytes = base_max(*ret_scratch_bytes, bytes);
     }
     return r;
 }

@@ -91,7 +91,7 @@ static void transpose_part(void *arg, size_t part)
         matrices *= n->dim[d];
     }
     /* parts share the rows of all matrices, in tiles */
-    share = krn_share(matrices * n->dim[across], TILE, part, j->parts);
+    share = krn_share_run(matrices * n->dim[across], TILE, part, j->parts);
     for (size_t row = share.begin; row < share.end;) {
         size_t matrix = row / n->dim[across], first = row % n->dim[across];
         size_t now = base_min(share.end - row, n->dim[across] - first), left = matrix;
@@ -287,7 +287,7 @@ static bool from_supports(const struct mdl_model *m, const struct mdl_op *op)
 static void bytes_part(void *arg, size_t part)
 {
     const struct job *j = arg;
-    struct krn_range r = krn_share(j->size, BASE_CACHE_LINE_BYTES, part, j->parts);
+    struct krn_range r = krn_share_run(j->size, BASE_CACHE_LINE_BYTES, part, j->parts);
 
     memcpy(j->y + r.begin, j->x + r.begin, r.end - r.begin);
 }

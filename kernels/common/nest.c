@@ -111,9 +111,9 @@ void krn_nest_run(const struct krn_nest *nest, size_t part, size_t parts, krn_ne
     size_t left;
 
     if (nest->rows > 1) {
-        rows = krn_share(nest->rows, 1, part, parts);
+        rows = krn_share_run(nest->rows, 1, part, parts);
     } else {
-        row = krn_share(row.end, ROW_STEP, part, parts);
+        row = krn_share_run(row.end, ROW_STEP, part, parts);
     }
     if (rows.begin >= rows.end || row.begin >= row.end) {
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/common/parallel.h"
 
-#include "base/base.h"
+#include "kernels/common/uneven.h"
 
 /* Of the calling thread, a team's leader: the thread pool's flags after the next krn_parallel(). */
 static _Thread_local uint32_t pool_flags;
@@ -52,10 +52,20 @@ static void pool_run(pthreadpool_t pool, size_t parts, void (*fn)(void *arg, siz
 
 void krn_parallel(pthreadpool_t pool, size_t parts, void (*fn)(void *arg, size_t part), void *arg)
 {
+    struct krn_uneven *team = krn_uneven_team();
+
     if (pool == NULL || parts <= 1) {
         for (size_t i = 0; i < parts; i++) {
             fn(arg, i);
         }
+        return;
+    }
+    if (team) {
+        struct krn_uneven_job job;
+
+        krn_uneven_begin(team, parts, fn, arg, &job);
+        pool_run(pool, team->members, krn_uneven_member, &job);
+        krn_uneven_end(&job);
         return;
     }
     pool_run(pool, parts, fn, arg);
@@ -71,5 +81,25 @@ struct krn_range krn_share(size_t n, size_t step, size_t part, size_t parts)
     return (struct krn_range){
         .begin = base_min(first * step, n),
         .end = base_min((first + count) * step, n),
+    };
+}
+
+size_t krn_parts_end(size_t part, size_t parts)
+{
+    size_t end = krn_uneven_take(part, parts);
+
+    return end ? end : part + 1;
+}
+
+struct krn_range krn_share_run(size_t n, size_t step, size_t part, size_t parts)
+{
+    size_t steps = n / step + (n % step != 0), end = krn_uneven_take(part, parts);
+
+    if (end == 0) {
+        return krn_share(n, step, part, parts);
+    }
+    return (struct krn_range){
+        .begin = base_min(steps * part / parts * step, n),
+        .end = base_min(steps * end / parts * step, n),
     };
 }

@@ -11,9 +11,9 @@
 /* The thread pool and scratch of one team; borrowed for each run. */
 struct krn_exec {
     pthreadpool_t pool; /* NULL: width 1, the caller's thread alone */
-    size_t width;
-    void *scratch; /* krn_net_scratch_bytes(net, width), 64-byte aligned */
-    size_t kind;   /* kind of cores whose primitives run: 0 .. krn_net_kinds() - 1 */
+    size_t width;       /* members; of a team of unequal cores krn_uneven_parts() */
+    void *scratch;      /* krn_net_scratch_bytes(net, width), 64-byte aligned */
+    size_t kind;        /* kind of cores whose primitives run: 0 .. krn_net_kinds() - 1 */
     /* The range of ops that this team runs for each frame, in one or several consecutive calls of
      * krn_net_run_ops(). A value may stay in NCHW from one call to the next. {0, 0}: calls are
      * independent. */
@@ -51,3 +51,14 @@ struct krn_range {
  * Threads: any.
  */
 struct krn_range krn_share(size_t n, size_t step, size_t part, size_t parts);
+
+/** krn_parts_end() - takes all neighbouring parts that the calling member has to run now
+ * (kernels/common/uneven.h), of @parts from @part on
+ *
+ * For the fn of krn_parallel(), which has to do their work, too; it may use the scratch of all of
+ * them. Return: the end of these parts; @part + 1 in a team of equal cores.
+ */
+size_t krn_parts_end(size_t part, size_t parts);
+
+/** krn_share_run() - as krn_share(), of all parts that the calling member has to run now */
+struct krn_range krn_share_run(size_t n, size_t step, size_t part, size_t parts);

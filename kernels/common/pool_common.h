@@ -79,9 +79,9 @@ static inline struct krn_pool_share krn_pool_share(const struct krn_pool *p, siz
     struct krn_pool_share s = {{0, p->y.n * p->y.h}, {0, p->y.c}};
 
     if (s.rows.end >= parts) {
-        s.rows = krn_share(s.rows.end, 1, part, parts);
+        s.rows = krn_share_run(s.rows.end, 1, part, parts);
     } else {
-        s.channels = krn_share(s.channels.end, step, part, parts);
+        s.channels = krn_share_run(s.channels.end, step, part, parts);
         s.rows.end = s.channels.begin < s.channels.end ? s.rows.end : 0;
     }
     return s;

@@ -37,7 +37,7 @@ static void affine_part(void *arg, size_t part)
 {
     const struct job *j = arg;
     const float *scale = j->call->op->scale;
-    struct krn_range pixels = krn_share(j->y.n * j->y.h * j->y.w, 1, part, j->parts);
+    struct krn_range pixels = krn_share_run(j->y.n * j->y.h * j->y.w, 1, part, j->parts);
 
     for (size_t p = pixels.begin; p < pixels.end; p++) {
         const float *x = (const float *)j->call->in[0] + p * j->x.pixel;
@@ -79,7 +79,7 @@ static void lrn_part(void *arg, size_t part)
     size_t floats = lrn_scratch_floats(op, j->y.c);
     float *squares = (float *)j->call->scratch + part * floats;
     float alpha = op->attr.lrn.alpha / (float)size, beta = op->attr.lrn.beta;
-    struct krn_range pixels = krn_share(j->y.n * j->y.h * j->y.w, 1, part, j->parts);
+    struct krn_range pixels = krn_share_run(j->y.n * j->y.h * j->y.w, 1, part, j->parts);
 
     memset(squares, 0, floats * sizeof(float));
     for (size_t p = pixels.begin; p < pixels.end; p++) {

@@ -223,7 +223,7 @@ static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     const struct attention *a = &j->a;
-    struct krn_range items = krn_share(a->batches * a->blocks, 1, part, j->parts);
+    struct krn_range items = krn_share_run(a->batches * a->blocks, 1, part, j->parts);
     struct member w = {.keys = (float *)j->call->scratch + part * a->floats, .batch = SIZE_MAX};
 
     w.values = w.keys + krn_igemm_packed(a->d, a->n);

@@ -436,9 +436,10 @@ static void part_run(void *arg, size_t part)
     struct krn_range rows = {0, c->y.n * c->y.h}, channels = {0, c->x.c};
 
     if (rows.end < ROWS_PER_PART * j->parts && channels.end >= CHANNELS_PER_PART * j->parts) {
-        channels = krn_share(channels.end, BASE_CACHE_LINE_BYTES / sizeof(float), part, j->parts);
+        channels =
+            krn_share_run(channels.end, BASE_CACHE_LINE_BYTES / sizeof(float), part, j->parts);
     } else {
-        rows = krn_share(rows.end, 1, part, j->parts);
+        rows = krn_share_run(rows.end, 1, part, j->parts);
     }
     for (size_t row = rows.begin; row < rows.end && channels.begin < channels.end; row++) {
         const float *image = (const float *)j->call->in[0] + row / c->y.h * c->x.batch;

@@ -238,7 +238,7 @@ static void strips_pw_dw(const struct job *j, struct krn_range rows, float *stri
 static void part_strips(void *arg, size_t part)
 {
     const struct job *j = arg;
-    struct krn_range rows = krn_share(j->p.second.y.n * j->p.second.y.h, 1, part, j->p.parts);
+    struct krn_range rows = krn_share_run(j->p.second.y.n * j->p.second.y.h, 1, part, j->p.parts);
     float *strip = (float *)(void *)j->call->scratch + part * j->p.strip_floats;
 
     if (j->p.dw_first) {
@@ -253,7 +253,7 @@ static void part_whole_dw(void *arg, size_t part)
     const struct job *j = arg;
     const struct krn_img *x = &j->dw.c.x, *y = &j->dw.c.y;
     struct krn_range channels =
-        krn_share(y->c, BASE_CACHE_LINE_BYTES / sizeof(float), part, j->p.parts);
+        krn_share_run(y->c, BASE_CACHE_LINE_BYTES / sizeof(float), part, j->p.parts);
 
     if (channels.begin < channels.end) {
         dw_rows(j, j->p.dw_first ? j->call->in[0] : j->whole,
@@ -269,9 +269,9 @@ static void part_whole_pw(void *arg, size_t part)
     struct krn_range pixels = {0, x->n * x->h * x->w}, panels = all_panels(j);
 
     if (j->by_panels) {
-        panels = krn_share(panels.end, 1, part, j->p.parts);
+        panels = krn_share_run(panels.end, 1, part, j->p.parts);
     } else {
-        pixels = krn_share(pixels.end, KRN_IGEMM_DENSE_ROWS, part, j->p.parts);
+        pixels = krn_share_run(pixels.end, KRN_IGEMM_DENSE_ROWS, part, j->p.parts);
     }
     if (pixels.begin < pixels.end && panels.begin < panels.end) {
         pointwise(&j->pw, x, j->p.dw_first ? j->whole : j->call->in[0], pixels, pixels.begin,

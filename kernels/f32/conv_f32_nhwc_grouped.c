@@ -379,9 +379,9 @@ static void part_run(void *arg, size_t part)
     const size_t step = unit_step(&j->p), shares = (units.end + step - 1) / step;
 
     if (shares % j->parts == 0 || shares >= 4 * j->parts) {
-        units = krn_share(units.end, step, part, j->parts);
+        units = krn_share_run(units.end, step, part, j->parts);
     } else {
-        rows = krn_share(rows.end, 1, part, j->parts);
+        rows = krn_share_run(rows.end, 1, part, j->parts);
     }
     for (size_t first = rows.begin; first < rows.end;) {
         size_t left = base_min(rows.end - first, height - first % height);

@@ -235,13 +235,13 @@ static void part_run(void *arg, size_t part)
     uint8_t *scratch = j->call->scratch + part * j->p.part_bytes;
 
     if (j->by_panels) {
-        struct krn_range share = krn_share(panels, 1, part, j->parts);
+        struct krn_range share = krn_share_run(panels, 1, part, j->parts);
 
         if (share.begin < share.end) {
             run_pixels(j, (struct krn_range){0, pixels}, share, scratch);
         }
     } else {
-        run_pixels(j, krn_share(pixels, rows_of(&j->p), part, j->parts),
+        run_pixels(j, krn_share_run(pixels, rows_of(&j->p), part, j->parts),
                    (struct krn_range){0, panels}, scratch);
     }
 }

@@ -388,7 +388,7 @@ static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     const struct krn_img *y = j->p.pooled ? &j->p.pool.y : &j->p.c.y;
-    struct krn_range share = krn_share(y->n * y->h, 1, part, j->parts);
+    struct krn_range share = krn_share_run(y->n * y->h, 1, part, j->parts);
     struct part t = {.j = j, .rows = (float *)(void *)j->call->scratch + part * j->p.part_floats};
 
     t.conv_rows = t.rows + j->p.row * j->p.height;

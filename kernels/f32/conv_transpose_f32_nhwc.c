@@ -213,9 +213,9 @@ static void part_run(void *arg, size_t part)
     const size_t sh = p->c.win.sh, sw = p->c.win.sw;
 
     if (j->by_panels) {
-        panels = krn_share(panels.end, 1, part, j->parts);
+        panels = krn_share_run(panels.end, 1, part, j->parts);
     } else {
-        rows = krn_share(rows.end, 1, part, j->parts);
+        rows = krn_share_run(rows.end, 1, part, j->parts);
     }
     for (size_t row = rows.begin; row < rows.end && panels.begin < panels.end; row++) {
         struct line l = {.n = row / p->c.y.h, .oy = row % p->c.y.h};

@@ -100,7 +100,7 @@ static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     const struct batch *p = &j->p;
-    struct krn_range all = krn_share(p->batches * p->m, 1, part, j->parts);
+    struct krn_range all = krn_share_run(p->batches * p->m, 1, part, j->parts);
     float *scratch = (float *)j->call->scratch + part * p->floats;
 
     while (all.begin < all.end) {

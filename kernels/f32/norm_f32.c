@@ -251,7 +251,7 @@ static void image_part(void *arg, size_t part)
     size_t floats = array_floats(v);
     float *mean = (float *)v->call->scratch + part * ARRAYS * floats, *factor = mean + floats;
     float *shift = factor + floats;
-    struct krn_range items = krn_share(v->batch * v->blocks, 1, part, v->parts);
+    struct krn_range items = krn_share_run(v->batch * v->blocks, 1, part, v->parts);
 
     for (size_t i = items.begin; i < items.end; i++) {
         size_t batch = i / v->blocks;

@@ -164,7 +164,7 @@ static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     const struct krn_pool *p = &j->plan.p;
-    struct krn_range planes = krn_share(p->x.n * p->x.c, 1, part, j->parts);
+    struct krn_range planes = krn_share_run(p->x.n * p->x.c, 1, part, j->parts);
     float *line = (float *)j->call->scratch + part * (j->plan.line + j->plan.counts);
     float *counts = line + j->plan.line;
 

@@ -113,7 +113,7 @@ static void near_part(void *arg, size_t part)
     const struct job *j = arg;
     const struct krn_call *call = j->call;
     struct column *columns = (struct column *)(call->scratch + part * near_bytes(&j->s));
-    struct krn_range share = krn_share(j->s.y.n * j->s.y.h, 1, part, j->parts);
+    struct krn_range share = krn_share_run(j->s.y.n * j->s.y.h, 1, part, j->parts);
 
     for (size_t i = 0; i < j->s.y.w && share.begin < share.end; i++) {
         struct krn_resize_pair p = krn_resize_neighbours(call, 3, i);
@@ -246,7 +246,7 @@ static void wide_part(void *arg, size_t part)
 {
     const struct job *j = arg;
     struct scratch own = scratch_of(&j->s, j->call->scratch + part * wide_bytes(&j->s));
-    struct krn_range share = krn_share(j->s.y.n * j->s.y.h, 1, part, j->parts);
+    struct krn_range share = krn_share_run(j->s.y.n * j->s.y.h, 1, part, j->parts);
 
     for (size_t i = 0; i < j->s.y.w && share.begin < share.end; i++) {
         own.counts[i] = list_taps(j->call, 3, i, j->s.x.c, own.taps + i * j->s.taps_w);

@@ -147,7 +147,7 @@ static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     enum mdl_op_kind kind = j->call->op->kind;
-    struct krn_range share = krn_share(j->s.y.n * j->s.y.h, 1, part, j->parts);
+    struct krn_range share = krn_share_run(j->s.y.n * j->s.y.h, 1, part, j->parts);
 
     for (size_t r = share.begin; r < share.end; r++) {
         size_t n = r / j->s.y.h, oy = r % j->s.y.h;

@@ -169,7 +169,7 @@ static void tiles_run(void *arg, size_t part)
     const struct krn_wino_job *j = s->job;
     const struct krn_wino_work *w = &j->plan->work;
     const struct layout *l = &s->layout;
-    struct krn_range share = krn_share(w->tiles, w->rows, part, l->parts);
+    struct krn_range share = krn_share_run(w->tiles, w->rows, part, l->parts);
     uint8_t *v = v_of(s, part);
 
     while (share.begin < share.end) {
@@ -197,7 +197,7 @@ static void inputs_run(void *arg, size_t part)
     const struct shared *s = arg;
     const struct krn_wino_work *w = &s->job->plan->work;
     size_t groups = groups_of(s->job->plan, w->tiles);
-    struct krn_range share = krn_share(groups * w->blocks, 1, part, s->layout.parts);
+    struct krn_range share = krn_share_run(groups * w->blocks, 1, part, s->layout.parts);
 
     for (size_t i = share.begin; i < share.end; i++) {
         size_t b = i / groups, g = i % groups;
@@ -212,7 +212,7 @@ static void panels_run(void *arg, size_t part)
     const struct shared *s = arg;
     const struct krn_wino_job *j = s->job;
     const struct krn_wino_work *w = &j->plan->work;
-    struct krn_range share = krn_share(w->panels, 1, part, s->layout.parts);
+    struct krn_range share = krn_share_run(w->panels, 1, part, s->layout.parts);
 
     for (size_t b = 0; b < w->blocks; b++) {
         for (size_t panel = share.begin; panel < share.end; panel++) {

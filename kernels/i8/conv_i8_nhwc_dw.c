@@ -211,7 +211,7 @@ static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
 
-    rows_run(j, krn_share(j->p.c.y.n * j->p.c.y.h, 1, part, j->parts));
+    rows_run(j, krn_share_run(j->p.c.y.n * j->p.c.y.h, 1, part, j->parts));
 }
 
 KRN_RUN_PARTS_BY(struct job, plan_of, p, part_run, .e = krn_quant_epilogue_of(call))

@@ -324,7 +324,7 @@ static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     size_t h = j->p.c.y.h;
-    struct krn_range rows = krn_share(j->p.c.y.n * h, 1, part, j->parts);
+    struct krn_range rows = krn_share_run(j->p.c.y.n * h, 1, part, j->parts);
     vi *columns = (vi *)(void *)j->call->scratch + part * COLUMNS * j->p.groups * 4;
 
     for (size_t row = rows.begin; row < rows.end; row++) {

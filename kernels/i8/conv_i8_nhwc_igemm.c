@@ -297,9 +297,9 @@ static void part_run(void *arg, size_t part)
     struct krn_range share = {0, p->c.y.n * down * across};
 
     if (j->by_panels) {
-        panels = krn_share(panels.end, 1, part, j->parts);
+        panels = krn_share_run(panels.end, 1, part, j->parts);
     } else {
-        share = krn_share(share.end, 1, part, j->parts);
+        share = krn_share_run(share.end, 1, part, j->parts);
     }
     for (size_t i = share.begin; i < share.end && panels.begin < panels.end; i++) {
         size_t oy = i / across % down * p->band_rows, ox = i % across * p->band_cols;

@@ -158,7 +158,7 @@ static void resized_row(const struct job *j, struct row_cache *cache, size_t row
 static void job_part(void *arg, size_t part)
 {
     const struct job *j = arg;
-    struct krn_range r = krn_share(j->end - j->begin, 1, part, j->parts);
+    struct krn_range r = krn_share_run(j->end - j->begin, 1, part, j->parts);
     float *rows = j->rows + part * 3 * j->row_floats;
     struct row_cache cache = {.row = {rows, rows + j->row_floats}};
     bool direct = j->x.src == j->x.dst && j->y.src == j->y.dst && j->x.dst == j->width &&

@@ -300,9 +300,9 @@ static void part_run(void *arg, size_t part)
 
     b.result = b.copy + p->copy_floats;
     if (p->c.y.n * p->y_plane < BLOCK_PIXELS_MIN * j->parts) {
-        o = krn_share(o.end, 4, part, j->parts);
+        o = krn_share_run(o.end, 4, part, j->parts);
     } else {
-        all = krn_share(all.end, p->rows ? 1 : 8, part, j->parts);
+        all = krn_share_run(all.end, p->rows ? 1 : 8, part, j->parts);
     }
     b.o = o.begin;
     b.channels = o.end - o.begin;

@@ -123,7 +123,7 @@ static void run_block(const struct job *j, size_t first, size_t pixels, size_t g
 static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
-    struct krn_range all = krn_share(j->p.pixels, 8, part, j->parts);
+    struct krn_range all = krn_share_run(j->p.pixels, 8, part, j->parts);
     float *rows = (float *)(j->call->scratch + part * j->p.part_bytes);
 
     for (size_t first = all.begin; first < all.end;) {

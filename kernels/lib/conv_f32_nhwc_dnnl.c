@@ -340,7 +340,7 @@ static size_t scratch_bytes(const struct mdl_model *m, const struct mdl_op *op, 
 
 struct job {
     const struct krn_call *call;
-    const struct problem *problem;
+    struct problem *problem;
     const struct krn_dnnl_split *split;
     struct krn_epilogue epilogue;
 };
@@ -361,15 +361,12 @@ static void conv_run(const struct job *j, const struct krn_dnnl_share *s, float 
     krn_dnnl_run(&s->pieces->conv, handles);
 }
 
-static void share_run(void *arg, size_t part)
+static void share_run(const struct job *j, const struct krn_dnnl_share *s, uint8_t *scratch)
 {
-    const struct job *j = arg;
-    const struct krn_dnnl_share *s = &j->split->shares[part];
     const struct problem *p = j->problem;
     struct krn_dnnl_pieces *k = s->pieces;
     size_t each = p->team.pixels_each;
     size_t first = s->at.begin * each, pixels = (s->at.end - s->at.begin) * each;
-    uint8_t *scratch = j->call->scratch + part * j->split->share_bytes;
     float *x = (float *)(uintptr_t)j->call->in[0] + s->x, *y = (float *)j->call->out[0];
     float *res = (float *)(uintptr_t)j->epilogue.res, *to;
     void *pad = scratch + k->x_bytes + k->y_bytes;
@@ -392,6 +389,20 @@ static void share_run(void *arg, size_t part)
     }
 }
 
+static void part_run(void *arg, size_t part)
+{
+    const struct job *j = arg;
+    size_t all = krn_parts_end(part, j->split->count), end;
+
+    for (; part < all; part = end) {
+        const struct krn_dnnl_share *s;
+
+        end = all;
+        s = krn_dnnl_team_next(&j->problem->team, j->split, part, &end);
+        share_run(j, s, j->call->scratch + part * j->split->share_bytes);
+    }
+}
+
 static void run(const struct krn_call *call)
 {
     struct problem *p = call->prepared;
@@ -400,7 +411,7 @@ static void run(const struct krn_call *call)
                     .split = krn_dnnl_widths_get(&p->team.widths, call->width),
                     .epilogue = krn_epilogue_of(call)};
 
-    krn_parallel(call->pool, j.split->count, share_run, &j);
+    krn_parallel(call->pool, j.split->count, part_run, &j);
 }
 
 /* The primitives differ only in the flavour, for which their functions have no argument. */

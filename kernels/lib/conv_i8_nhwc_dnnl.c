@@ -247,7 +247,7 @@ static void part_run(void *arg, size_t part)
     const struct job *j = arg;
     const struct krn_dnnl_i8 *p = j->p;
     struct krn_dnnl_i8_split *s = j->split;
-    struct krn_range share = krn_share(p->images * s->bands, 1, part, j->parts);
+    struct krn_range share = krn_share_run(p->images * s->bands, 1, part, j->parts);
     uint8_t *scratch = j->call->scratch + part * s->part_bytes;
     int32_t *sums = (int32_t *)(void *)(scratch + s->x_bytes);
     size_t each = p->pixels ? 1 : p->c.y.w, row = p->c.y.c * each;

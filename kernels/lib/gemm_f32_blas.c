@@ -51,9 +51,9 @@ static void part_run(void *arg, size_t part)
     float alpha = p->b_const ? 1.0f : p->alpha, *y;
 
     if (j->by_columns) {
-        n = krn_share(p->n, 16, part, j->parts);
+        n = krn_share_run(p->n, 16, part, j->parts);
     } else {
-        m = krn_share(p->m, 8, part, j->parts);
+        m = krn_share_run(p->m, 8, part, j->parts);
     }
     if (m.begin >= m.end || n.begin >= n.end) {
         return;

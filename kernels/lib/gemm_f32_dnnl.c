@@ -211,7 +211,7 @@ static void part_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     struct problem *p = j->problem;
-    struct krn_range at = krn_share(panels(p), 1, part, j->parts);
+    struct krn_range at = krn_share_run(panels(p), 1, part, j->parts);
     const uint8_t *packed = j->call->packed;
     void *pad = j->call->scratch + part * pad_bytes(p);
 

@@ -195,7 +195,9 @@ static int split_make(const void *team, size_t width, void **ret)
     }
     s->count = count;
     for (size_t i = 0; i < count && r == 0; i++) {
-        s->shares[i].at = krn_share(t->shares_max, 1, i, count);
+        /* so the shares of half as many are pairs of these */
+        s->shares[i].at =
+            (struct krn_range){t->shares_max * i / count, t->shares_max * (i + 1) / count};
         r = share_init(t, s, i);
     }
     if (r < 0) {
@@ -209,6 +211,44 @@ static int split_make(const void *team, size_t width, void **ret)
 int krn_dnnl_team_prepare(struct krn_dnnl_team *t, size_t width)
 {
     return krn_dnnl_widths_prepare(&t->widths, width, split_make, t);
+}
+
+/* The share of @width that is the rows from @rows.begin on, at most those, and needs no more than
+ * @bytes of scratch; NULL: there is none. */
+static const struct krn_dnnl_share *share_at(struct krn_dnnl_team *t, size_t width,
+                                             struct krn_range rows, size_t bytes)
+{
+    const struct krn_dnnl_split *s = krn_dnnl_widths_get(&t->widths, width);
+    size_t i = s ? (rows.begin * s->count + t->shares_max - 1) / t->shares_max : 0;
+    const struct krn_dnnl_share *share = s && i < s->count ? &s->shares[i] : NULL;
+
+    return share && share->at.begin == rows.begin && share->at.end <= rows.end &&
+                   share->pieces->x_bytes + share->pieces->y_bytes + share->pieces->pad_bytes <=
+                       bytes
+               ? share
+               : NULL;
+}
+
+const struct krn_dnnl_share *krn_dnnl_team_next(struct krn_dnnl_team *t,
+                                                const struct krn_dnnl_split *split, size_t part,
+                                                size_t *io_end)
+{
+    for (size_t width = 2; *io_end > part + 1 && width < split->count; width *= 2) {
+        struct krn_range rows = {split->shares[part].at.begin, split->shares[*io_end - 1].at.end};
+        size_t room = (*io_end - part) * split->share_bytes;
+        const struct krn_dnnl_share *share = share_at(t, width, rows, room);
+        size_t end = part;
+
+        while (share && end < *io_end && split->shares[end].at.end <= share->at.end) {
+            end++;
+        }
+        if (share && end > part && split->shares[end - 1].at.end == share->at.end) {
+            *io_end = end;
+            return share;
+        }
+    }
+    *io_end = part + 1;
+    return &split->shares[part];
 }
 
 static size_t split_scratch(const struct krn_dnnl_team *t, size_t width)

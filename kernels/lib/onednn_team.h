@@ -95,6 +95,18 @@ bool krn_dnnl_team_whole(const struct krn_dnnl_team *t, struct krn_dnnl_shape *r
  * allocates. Return: 0, -ENOMEM, -EOPNOTSUPP. */
 int krn_dnnl_team_prepare(struct krn_dnnl_team *t, size_t width);
 
+/**
+ * krn_dnnl_team_next() - the largest share that begins with part @part of @split
+ * @io_end: the end of the parts that it may take; then of those that it takes
+ *
+ * It is one of @split, or of a width of 2, 4, ... that was prepared, too: two shares of a width are
+ * one of half that width. Its scratch is that of the parts that it takes. Return: borrowed from the
+ * team. Threads: any.
+ */
+const struct krn_dnnl_share *krn_dnnl_team_next(struct krn_dnnl_team *t,
+                                                const struct krn_dnnl_split *split, size_t part,
+                                                size_t *io_end);
+
 /** krn_dnnl_team_scratch() - Return: bytes of a team's scratch. Makes the shares to find out and
  * discards them, since this is called before anything is prepared. */
 size_t krn_dnnl_team_scratch(const struct krn_dnnl_team *t, size_t width);

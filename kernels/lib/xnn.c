@@ -185,7 +185,7 @@ static bool any_infinite(const float *y, size_t pixel, size_t pixels, size_t cha
 static void part_run(void *arg, size_t part)
 {
     struct job *j = arg;
-    struct krn_range at = krn_share(j->pixels, 1, part, j->parts);
+    struct krn_range at = krn_share_run(j->pixels, 1, part, j->parts);
     size_t count = at.end - at.begin;
     float *y;
 

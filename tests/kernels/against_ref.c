@@ -12,6 +12,7 @@
 #include "tests/kernels/wino_bound.h"
 
 #define WIDTH_MAX 3u
+#define UNEVEN 2u /* members of a team of unequal cores */
 #define PRIMITIVES_MAX 256u
 #define WINO_MAX 6u
 #define STRASSEN (WINO_MAX + 1) /* and two more: panels of 8, 16 and 32 */
@@ -109,21 +110,29 @@ static bool check_primitive(struct one_op *o, const struct check *c, const struc
                             const struct magnitude *magnitude)
 {
     struct one_op_buffer alone[MDL_OP_OUT_MAX] = {{0}};
+    static size_t slower; /* another ratio each time */
     bool ok = true;
 
-    for (size_t width = 1; width <= WIDTH_MAX && ok; width++) {
+    /* behind the last width: two members of unequal speed, where there is a real team */
+    for (size_t width = 1; width <= WIDTH_MAX + (team > 0) && ok; width++) {
+        bool apart = width > WIDTH_MAX;
+        struct krn_speed speeds[UNEVEN] = {{.hint = 1}, {.hint = (double)(1 + slower++ % 8)}};
+        struct krn_uneven uneven = {.members = UNEVEN, .speeds = speeds};
         struct one_op_buffer got[MDL_OP_OUT_MAX];
         struct compare k = {
             .c = c, .primitive = v, .o = o, .width = width, .terms = magnitude->terms};
-        struct primitive_how how = {.width = width,
-                                    .pool = team == width ? kept_pool(width) : NULL,
+        struct primitive_how how = {.width = apart ? krn_uneven_parts(UNEVEN) : width,
+                                    .pool = apart           ? kept_pool(UNEVEN)
+                                            : team == width ? kept_pool(width)
+                                                            : NULL,
+                                    .uneven = apart ? &uneven : NULL,
                                     .in_place = c->in_place,
                                     .residual_in_place = c->residual_in_place};
         bool intact;
 
         primitive_out_new(o, got);
         intact = primitive_run(v, o, got, &how);
-        kept_pool_rest(how.pool, width);
+        kept_pool_rest(how.pool, apart ? UNEVEN : width);
         if (!intact) {
             fprintf(stderr, "%s, %s, width %zu: wrote outside its buffers\n", v->name, o->name,
                     width);

@@ -41,7 +41,8 @@ static struct one_op_buffer planes_of(const struct one_op *o, size_t tensor, con
 }
 
 /* Runs a primitive, also one that takes or leaves planes. Return: whether those are intact. */
-static bool run_planes(const struct krn_primitive *v, const struct one_op *o, struct krn_call *call)
+static bool run_planes(const struct krn_primitive *v, const struct one_op *o, struct krn_call *call,
+                       struct krn_uneven *uneven)
 {
     struct one_op_buffer in = {0}, out = {0};
     uint8_t *value = call->out[0];
@@ -55,7 +56,9 @@ static bool run_planes(const struct krn_primitive *v, const struct one_op *o, st
         out = planes_of(o, o->op.out[0], value);
         call->out[0] = out.data;
     }
+    krn_parallel_uneven(uneven);
     v->run(call);
+    krn_parallel_uneven(NULL);
     intact = (!in.map || one_op_buffer_intact(&in)) && (!out.map || one_op_buffer_intact(&out));
     if (v->nchw_out) {
         one_op_each(&o->tensors[o->op.out[0]], move_one, &(struct planes){value, out.data, true});
@@ -85,6 +88,9 @@ bool primitive_run(const struct krn_primitive *v, struct one_op *o, struct one_o
     if (v->prepare) {
         int r = v->prepare(&o->m, &o->op, packed.data, 1, &prepared);
 
+        for (size_t half = 2; how->uneven && r == 0 && half < width; half *= 2) {
+            (void)v->prepare(&o->m, &o->op, packed.data, half, &prepared);
+        }
         if (r == 0 && width > 1) { /* where that fails, less of the team has to do */
             (void)v->prepare(&o->m, &o->op, packed.data, width, &prepared);
         }
@@ -102,8 +108,8 @@ bool primitive_run(const struct krn_primitive *v, struct one_op *o, struct one_o
         memcpy(out[0].data, o->buffers[o->op.in[0]].data, out[0].bytes);
         call.in[0] = out[0].data;
     }
-    intact =
-        run_planes(v, o, &call) && one_op_buffer_intact(&packed) && one_op_buffer_intact(&scratch);
+    intact = run_planes(v, o, &call, how->uneven) && one_op_buffer_intact(&packed) &&
+             one_op_buffer_intact(&scratch);
     for (size_t i = 0; i < MDL_OP_OUT_MAX; i++) {
         intact &= o->op.out[i] == MDL_NONE || one_op_buffer_intact(&out[i]);
     }

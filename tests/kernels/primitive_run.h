@@ -6,13 +6,15 @@
  */
 #pragma once
 
+#include "kernels/common/uneven.h"
 #include "tests/kernels/one_op.h"
 
 struct primitive_how {
     size_t width;
-    pthreadpool_t pool;     /* of that width; NULL: the parts are done one after the other */
-    bool in_place;          /* output 0 shares memory with input 0 */
-    bool residual_in_place; /* output 0 shares memory with the residual */
+    pthreadpool_t pool;        /* of that width; NULL: the parts are done one after the other */
+    struct krn_uneven *uneven; /* or of so many members, which divide as many parts; NULL: no */
+    bool in_place;             /* output 0 shares memory with input 0 */
+    bool residual_in_place;    /* output 0 shares memory with the residual */
 };
 
 /** primitive_reference() - Return: the reference of a kind of operators, NULL if there is none */
