@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#include "base/base.h"
+#include "kernels/common/uneven.h"
 #include "kernels/kernels.h"
 #include "pipeline/members.h"
 #include "pipeline/plan.h"
@@ -116,6 +116,7 @@ static void pin_member(void *arg, size_t i)
 
     snprintf(name, sizeof(name), "%s", p->name);
     pthread_setname_np(pthread_self(), name);
+    krn_uneven_self(i);
     if (!pthread_equal(pthread_self(), p->leader)) {
         pl_worker_time_init(&p->workers[atomic_fetch_add(&p->taken, 1)]);
     }

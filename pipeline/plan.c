@@ -137,15 +137,53 @@ static int parse_batch(struct cursor *c, uint16_t *ret_more)
     return 0;
 }
 
-static int parse_group(struct cursor *c, const struct pl_ep_set *eps, struct pl_group *ret)
+/* EP[xWIDTH] */
+static int parse_cores(struct cursor *c, const struct pl_ep_set *eps, uint16_t *ret_ep,
+                       uint16_t *ret_width)
 {
-    struct pl_group g = {.width = 1, .count = 1};
-    int r = parse_ep(c, eps, &g.ep);
+    int r = parse_ep(c, eps, ret_ep);
 
+    *ret_width = 1;
     if (r == 0 && *c->at == 'x') {
         c->at++;
-        r = parse_number(c, "a width", &g.width);
+        r = parse_number(c, "a width", ret_width);
     }
+    return r;
+}
+
+/* What follows the first '&'. */
+static int parse_also(struct cursor *c, const struct pl_ep_set *eps, struct pl_group *g)
+{
+    for (size_t i = 0; *c->at == '&'; i++) {
+        size_t at = (size_t)(c->at - c->text);
+        uint16_t ep, width;
+        int r;
+
+        if (i == PL_ALSO_MAX) {
+            return fail(&c->why, "a team has cores of more than %u execution places (byte %zu)",
+                        1 + PL_ALSO_MAX, at);
+        }
+        c->at++;
+        r = parse_cores(c, eps, &ep, &width);
+        if (r < 0) {
+            return r;
+        }
+        if (width == 0 || width > PL_SPAN_MAX) {
+            return fail(&c->why,
+                        "a team over several execution places has 1 to %u cores (byte %zu)",
+                        PL_SPAN_MAX, at);
+        }
+        g->also[i] = (struct pl_also){(uint8_t)ep, (uint8_t)width};
+    }
+    return 0;
+}
+
+static int parse_group(struct cursor *c, const struct pl_ep_set *eps, struct pl_group *ret)
+{
+    struct pl_group g = {.count = 1};
+    int r = parse_cores(c, eps, &g.ep, &g.width);
+
+    r = r == 0 ? parse_also(c, eps, &g) : r;
     if (r == 0 && *c->at == '*') {
         c->at++;
         r = parse_number(c, "a number of teams", &g.count);
@@ -228,20 +266,36 @@ int pl_plan_parse(const char *text, const struct pl_ep_set *eps, size_t unit_cou
     return r;
 }
 
-void pl_group_format(const struct pl_group *g, const char *name, char *ret)
+const char *pl_ep_name(const void *eps, size_t ep)
 {
-    char width[8] = "", count[8] = "", batch[8] = "";
+    const struct pl_ep_set *set = eps;
 
-    if (g->width != 1) {
-        snprintf(width, sizeof(width), "x%u", g->width);
+    return ep < set->count ? set->eps[ep].name : "?";
+}
+
+void pl_group_format(const struct pl_group *g, const char *(*name)(const void *eps, size_t ep),
+                     const void *eps, char *ret)
+{
+    size_t ep = g->ep, width = g->width;
+
+    ret[0] = '\0';
+    for (size_t i = 0; i == 0 || (i <= PL_ALSO_MAX && g->also[i - 1].width > 0); i++) {
+        if (i > 0) {
+            ep = g->also[i - 1].ep;
+            width = g->also[i - 1].width;
+        }
+        (void)base_append(ret, PL_GROUP_TEXT_MAX, "%s%.*s", i > 0 ? "&" : "", (int)PL_EP_NAME_MAX,
+                          name(eps, ep));
+        if (width != 1) {
+            (void)base_append(ret, PL_GROUP_TEXT_MAX, "x%zu", width);
+        }
     }
     if (g->count != 1) {
-        snprintf(count, sizeof(count), "*%u", g->count);
+        (void)base_append(ret, PL_GROUP_TEXT_MAX, "*%u", g->count);
     }
     if (g->more != 0) {
-        snprintf(batch, sizeof(batch), "/%u", g->more + 1u);
+        (void)base_append(ret, PL_GROUP_TEXT_MAX, "/%u", g->more + 1u);
     }
-    snprintf(ret, PL_GROUP_TEXT_MAX, "%.*s%s%s%s", (int)PL_EP_NAME_MAX, name, width, count, batch);
 }
 
 int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *ret_text,
@@ -254,14 +308,13 @@ int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *r
         const struct pl_stage_plan *s = &p->stages[i];
 
         for (size_t g = 0; g < s->group_count; g++) {
-            uint16_t ep = s->groups[g].ep;
             char head[24] = "+", group[PL_GROUP_TEXT_MAX];
 
             if (g == 0) {
                 snprintf(head, sizeof(head), "%s%u-%u@", i > 0 ? "|" : "", s->first_unit,
                          s->last_unit);
             }
-            pl_group_format(&s->groups[g], ep < eps->count ? eps->eps[ep].name : "?", group);
+            pl_group_format(&s->groups[g], pl_ep_name, eps, group);
             fits &= base_append(ret_text, text_bytes, "%s%s", head, group);
         }
     }
@@ -269,6 +322,50 @@ int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *r
         snprintf(ret_text, text_bytes, "(too long to print)");
     }
     return fits ? 0 : -ENOSPC;
+}
+
+/* Return: how much of its name is the prefix of another board. */
+static size_t board_bytes(const struct pl_ep *ep)
+{
+    const char *colon = memchr(ep->name, ':', strnlen(ep->name, PL_EP_NAME_MAX));
+
+    return colon ? (size_t)(colon - ep->name) + 1 : 0;
+}
+
+/* The cores of other EPs in the teams of a group. */
+static int check_also(const struct pl_group *g, size_t stage, const struct pl_ep_set *eps,
+                      const struct why *why)
+{
+    for (size_t i = 0; i < PL_ALSO_MAX; i++) {
+        const struct pl_also *a = &g->also[i];
+
+        if (a->width == 0 && a->ep == 0) {
+            continue;
+        }
+        if (a->ep >= eps->count || a->width == 0 || (i > 0 && g->also[i - 1].width == 0)) {
+            return fail(why, "stage %zu: a team names cores of no execution place", stage);
+        }
+        if (pl_group_on(g, a->ep) != a->width) {
+            return fail(why, "stage %zu: a team names %.*s twice", stage, (int)PL_EP_NAME_MAX,
+                        eps->eps[a->ep].name);
+        }
+        if (board_bytes(&eps->eps[a->ep]) != board_bytes(&eps->eps[g->ep]) ||
+            memcmp(eps->eps[a->ep].name, eps->eps[g->ep].name, board_bytes(&eps->eps[g->ep])) !=
+                0) {
+            return fail(why, "stage %zu: a team has cores of one board only", stage);
+        }
+        if (a->width > eps->eps[a->ep].cpu_count) {
+            return fail(why, "stage %zu: width %u, but %.*s has %zu cores", stage, a->width,
+                        (int)PL_EP_NAME_MAX, eps->eps[a->ep].name, eps->eps[a->ep].cpu_count);
+        }
+    }
+    if (pl_group_spans(g) && pl_group_width(g) > PL_SPAN_MAX) {
+        return fail(why,
+                    "stage %zu: a team over several execution places has %zu cores, not up to "
+                    "%u",
+                    stage, pl_group_width(g), PL_SPAN_MAX);
+    }
+    return 0;
 }
 
 static int check_stage(const struct pl_plan *p, size_t stage, const struct pl_ep_set *eps,
@@ -297,6 +394,9 @@ static int check_stage(const struct pl_plan *p, size_t stage, const struct pl_ep
         if (g->more >= PL_BATCH_MAX) {
             return fail(why, "stage %zu: a team takes 1 to %u frames at once, not %zu", stage,
                         PL_BATCH_MAX, pl_group_batch(g));
+        }
+        if (check_also(g, stage, eps, why) < 0) {
+            return -EINVAL;
         }
         *teams += g->count;
         if (*teams > PL_TEAM_MAX) {
@@ -343,101 +443,4 @@ int pl_plan_check(const struct pl_plan *p, const struct pl_ep_set *eps, size_t u
         return fail(&why, "units %zu to %zu are in no stage", next, unit_count - 1);
     }
     return 0;
-}
-
-_Static_assert(sizeof(struct pl_group) == 4 * sizeof(uint16_t), "compared as bytes");
-
-bool pl_plan_equal(const struct pl_plan *a, const struct pl_plan *b)
-{
-    if (a->stage_count != b->stage_count) {
-        return false;
-    }
-    for (size_t i = 0; i < a->stage_count; i++) {
-        const struct pl_stage_plan *s = &a->stages[i], *t = &b->stages[i];
-
-        if (s->first_unit != t->first_unit || s->last_unit != t->last_unit ||
-            s->group_count != t->group_count ||
-            memcmp(s->groups, t->groups, s->group_count * sizeof(s->groups[0])) != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-size_t pl_plan_batched(const struct pl_plan *p)
-{
-    size_t frames = 0;
-
-    for (size_t i = 0; i < p->stage_count; i++) {
-        const struct pl_stage_plan *s = &p->stages[i];
-
-        for (size_t g = 0; g < s->group_count; g++) {
-            frames += s->groups[g].more ? s->groups[g].count * pl_group_batch(&s->groups[g]) : 0;
-        }
-    }
-    return frames;
-}
-
-size_t pl_stage_teams(const struct pl_stage_plan *s)
-{
-    size_t teams = 0;
-
-    for (size_t g = 0; g < s->group_count; g++) {
-        teams += s->groups[g].count;
-    }
-    return teams;
-}
-
-size_t pl_plan_teams(const struct pl_plan *p)
-{
-    size_t teams = 0;
-
-    for (size_t i = 0; i < p->stage_count; i++) {
-        teams += pl_stage_teams(&p->stages[i]);
-    }
-    return teams;
-}
-
-size_t pl_plan_cores(const struct pl_plan *p, size_t ep)
-{
-    size_t cores = 0;
-
-    for (size_t i = 0; i < p->stage_count; i++) {
-        const struct pl_stage_plan *s = &p->stages[i];
-
-        for (size_t g = 0; g < s->group_count; g++) {
-            if (s->groups[g].ep == ep) {
-                cores += (size_t)s->groups[g].width * s->groups[g].count;
-            }
-        }
-    }
-    return cores;
-}
-
-uint64_t pl_stage_nodes(const struct pl_stage_plan *stage, const struct pl_ep_set *eps, uint32_t of)
-{
-    uint64_t nodes = 0;
-
-    for (size_t g = 0; g < stage->group_count; g++) {
-        size_t ep = stage->groups[g].ep;
-
-        if ((of >> ep & 1) == 0) {
-            continue;
-        }
-        if (eps->eps[ep].nodes == 0) {
-            return 0;
-        }
-        nodes |= eps->eps[ep].nodes;
-    }
-    return nodes;
-}
-
-bool pl_plan_oversubscribed(const struct pl_plan *p, const struct pl_ep_set *eps)
-{
-    for (size_t ep = 0; ep < eps->count; ep++) {
-        if (pl_plan_cores(p, ep) > eps->eps[ep].cpu_count) {
-            return true;
-        }
-    }
-    return false;
 }

@@ -4,11 +4,13 @@
  *
  * A plan's text is its stages joined by '|'. A stage is FIRST-LAST@TEAMS, and TEAMS is
  * EP[xWIDTH][*COUNT][/BATCH] joined by '+'; WIDTH, COUNT and BATCH default to 1. A team takes up to
- * BATCH frames that wait for it at once:
+ * BATCH frames that wait for it at once. A team over cores of several EPs has EP[xWIDTH] of each,
+ * joined by '&', and divides the rows of a unit by their speed:
  *
  *     0-15@bigx4|16-25@littlex2*2
  *     0-4@big*2|5-7@bigx2/4
  *     0-25@big*4+little*4
+ *     0-25@bigx4&littlex2
  *     0-16@head:big*4|17-44@b2:big*4+b3:big*4|45-104@head:little*4
  *
  * An EP of another board is BOARD:EP; a name without a prefix is the board at hand.
@@ -29,6 +31,8 @@
 #define PL_GROUP_MAX 16u /* team groups in one stage */
 #define PL_TEAM_MAX 128u /* teams in one plan */
 #define PL_BATCH_MAX 8u  /* frames that a team takes at once */
+#define PL_ALSO_MAX 3u   /* EPs of a team, besides the first */
+#define PL_SPAN_MAX 64u  /* cores of a team over several EPs: KRN_UNEVEN_MAX */
 #define PL_PLAN_TEXT_MAX 4096u
 
 /* An execution place; cpus are kernel CPU numbers. */
@@ -45,10 +49,15 @@ struct pl_ep_set {
     struct pl_ep eps[PL_EP_MAX];
 };
 
-struct pl_group { /* count teams of width cores each, all on one EP */
-    uint16_t ep;  /* index into the ep set */
+struct pl_also {       /* cores of another EP in a team */
+    uint8_t ep, width; /* width 0: none, nor any behind it */
+};
+struct pl_group { /* count teams of width cores each on one EP, and others where a team spans EPs */
+    uint16_t ep;  /* index into the ep set; of a team over several the first, which runs its
+                     primitives */
     uint16_t width, count;
     uint16_t more; /* frames that a team may take at once, besides the first: BATCH - 1 */
+    struct pl_also also[PL_ALSO_MAX];
 };
 struct pl_stage_plan {
     uint16_t first_unit, last_unit;
@@ -75,10 +84,15 @@ int pl_plan_parse(const char *text, const struct pl_ep_set *eps, size_t unit_cou
 int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *ret_text,
                    size_t text_bytes);
 
-/** pl_group_format() - writes a group as in a plan, NAME[xWIDTH][*COUNT][/BATCH]
- * @name: of its EP, at most PL_EP_NAME_MAX bytes     @ret: PL_GROUP_TEXT_MAX bytes */
-#define PL_GROUP_TEXT_MAX (PL_EP_NAME_MAX + 24u)
-void pl_group_format(const struct pl_group *g, const char *name, char *ret);
+/** pl_group_format() - writes a group as in a plan, NAME[xWIDTH][&NAME[xWIDTH]...][*COUNT][/BATCH]
+ * @name: of the EP @ep, at most PL_EP_NAME_MAX bytes, borrowed     @eps: its argument
+ * @ret: PL_GROUP_TEXT_MAX bytes */
+#define PL_GROUP_TEXT_MAX ((PL_EP_NAME_MAX + 8u) * (1 + PL_ALSO_MAX) + 16u)
+void pl_group_format(const struct pl_group *g, const char *(*name)(const void *eps, size_t ep),
+                     const void *eps, char *ret);
+/** pl_ep_name() - a name for pl_group_format(). @eps: a struct pl_ep_set. Return: "?" for an EP
+ * that it has not. */
+const char *pl_ep_name(const void *eps, size_t ep);
 
 /** pl_plan_check() - the same checks on a plan not made from text. Return: 0 or -EINVAL. */
 int pl_plan_check(const struct pl_plan *p, const struct pl_ep_set *eps, size_t unit_count,
@@ -91,6 +105,41 @@ static inline size_t pl_group_batch(const struct pl_group *g)
 {
     return (size_t)g->more + 1;
 }
+/** pl_group_spans() - Return: its teams have cores of several EPs. */
+static inline bool pl_group_spans(const struct pl_group *g)
+{
+    return g->also[0].width > 0;
+}
+/** pl_group_width() - Return: the cores of a team of @g. */
+static inline size_t pl_group_width(const struct pl_group *g)
+{
+    size_t cores = g->width;
+
+    for (size_t i = 0; i < PL_ALSO_MAX; i++) {
+        cores += g->also[i].width;
+    }
+    return cores;
+}
+/** pl_group_on() - Return: the cores of EP @ep in a team of @g. */
+static inline size_t pl_group_on(const struct pl_group *g, size_t ep)
+{
+    size_t cores = g->ep == ep ? g->width : 0;
+
+    for (size_t i = 0; i < PL_ALSO_MAX; i++) {
+        cores += g->also[i].ep == ep ? g->also[i].width : 0;
+    }
+    return cores;
+}
+/** pl_group_rename() - gives the EPs of a group other numbers. @to: by EP */
+static inline void pl_group_rename(struct pl_group *g, const size_t *to)
+{
+    g->ep = (uint16_t)to[g->ep];
+    for (size_t i = 0; i < PL_ALSO_MAX && g->also[i].width > 0; i++) {
+        g->also[i].ep = (uint8_t)to[g->also[i].ep];
+    }
+}
+/** pl_plan_spans() - Return: a team of the plan has cores of several EPs. */
+bool pl_plan_spans(const struct pl_plan *p);
 /** pl_plan_batched() - Return: the frames that the plan's teams may take at once, added up over the
  * teams that take more than one; 0: there are none. */
 size_t pl_plan_batched(const struct pl_plan *p);

@@ -123,7 +123,8 @@ static bool add_teams(struct pl_stage_plan *stage, const struct pl_group *like, 
 
     for (size_t i = 0; i < stage->group_count; i++) {
         g = &stage->groups[i];
-        if (g->ep == ep && g->width == like->width && g->more == like->more) {
+        if (g->ep == ep && g->width == like->width && g->more == like->more &&
+            memcmp(g->also, like->also, sizeof(g->also)) == 0) {
             g->count = (uint16_t)(g->count + count);
             return true;
         }
@@ -138,12 +139,31 @@ static bool add_teams(struct pl_stage_plan *stage, const struct pl_group *like, 
     return true;
 }
 
+/* A team over several EPs moves where each of them is one EP again, and they are not the same. */
+static bool move_also(struct pl_group *g, const struct pl_ep_set *from, const struct pl_ep_set *to)
+{
+    for (size_t i = 0; i < PL_ALSO_MAX && g->also[i].width > 0; i++) {
+        size_t only = only_ep(to, &from->eps[g->also[i].ep]);
+
+        if (only == SIZE_MAX) {
+            return false;
+        }
+        g->also[i].ep = (uint8_t)only;
+    }
+    return true;
+}
+
 static bool move_group(const struct pl_group *g, const struct pl_ep_set *from,
                        const struct pl_ep_set *to, size_t *next, struct pl_stage_plan *ret)
 {
     const struct pl_ep *ep = &from->eps[g->ep];
     size_t only = only_ep(to, ep), match;
+    struct pl_group moved = *g;
 
+    if (pl_group_spans(g)) {
+        return only != SIZE_MAX && move_also(&moved, from, to) &&
+               add_teams(ret, &moved, only, g->count);
+    }
     if (only != SIZE_MAX) {
         return add_teams(ret, g, only, g->count);
     }

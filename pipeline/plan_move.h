@@ -37,7 +37,8 @@ int pl_eps_split(const struct pl_ep_set *whole, const uint16_t *cpus, size_t cou
  *
  * Where the cores of an EP are all in one new EP, its teams go there. Where they are in several, a
  * team of one core goes where the core is that the pipeline pins it to (teams take the cores of an
- * EP in order), and a wider team to the EP that has all of its cores. Equal groups of a stage
+ * EP in order), and a wider team to the EP that has all of its cores. A team over several EPs moves
+ * only where each of these is one EP again. Equal groups of a stage
  * become one. So a plan that is moved to the parts of a split and back is the same, but for the
  * order in which a stage names its groups.
  *

@@ -45,12 +45,51 @@ static void count_parts(struct pl_set *s)
     s->entry_count = s->stage_first[1];
 }
 
-/* Teams take the cores of their EP in order and wrap around after the last. */
-static void place_team(struct pl_team *t, const struct pl_ep *ep, size_t *next_core)
+/* Gives a team @width more cores of an EP. Teams take the cores of an EP in order and wrap around
+ * after the last. */
+static void place_team(struct pl_team *t, const struct pl_ep *ep, size_t width, size_t *next_core)
 {
-    for (size_t i = 0; i < t->width; i++) {
-        t->cpus[i] = ep->cpus[(*next_core)++ % ep->cpu_count];
+    double speed = ep->speed > 0 ? ep->speed : 1;
+
+    for (size_t i = 0; i < width; i++) {
+        t->cpus[t->width + i] = ep->cpus[(*next_core)++ % ep->cpu_count];
     }
+    t->width = (uint16_t)(t->width + width);
+    t->rate += speed * (double)width;
+}
+
+/* Places a team of @g. Where it spans EPs, each unit has the speeds of all members. */
+static int place(struct pl_set *s, struct pl_team *t, const struct pl_group *g, size_t *next_core)
+{
+    size_t units = (size_t)(t->last_unit - t->first_unit) + 1;
+
+    place_team(t, &s->eps.eps[g->ep], g->width, &next_core[g->ep]);
+    for (size_t i = 0; i < PL_ALSO_MAX && g->also[i].width > 0; i++) {
+        size_t ep = g->also[i].ep;
+
+        place_team(t, &s->eps.eps[ep], g->also[i].width, &next_core[ep]);
+    }
+    if (!pl_group_spans(g)) {
+        return 0;
+    }
+    t->uneven = calloc(units, sizeof(t->uneven[0]));
+    t->speeds = calloc(units * t->width, sizeof(t->speeds[0]));
+    if (t->uneven == NULL || t->speeds == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < units * t->width; i++) {
+        size_t ep = g->ep, end = g->width;
+
+        for (size_t k = 0; i % t->width >= end; k++) {
+            ep = g->also[k].ep;
+            end += g->also[k].width;
+        }
+        t->speeds[i].hint = s->eps.eps[ep].speed > 0 ? s->eps.eps[ep].speed : 1;
+    }
+    for (size_t u = 0; u < units; u++) {
+        t->uneven[u] = (struct krn_uneven){.members = t->width, .speeds = t->speeds + u * t->width};
+    }
+    return 0;
 }
 
 /* Return: the group of a stage's team @k. */
@@ -109,7 +148,6 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     t->common = &s->common;
     t->stage = (uint16_t)stage;
     t->ep = g->ep;
-    t->width = g->width;
     t->replica = (uint16_t)k;
     t->first_unit = plan->first_unit;
     t->last_unit = plan->last_unit;
@@ -118,15 +156,15 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     t->kind = (uint16_t)krn_net_kind(s->common.net, ep->name);
     t->patience = PL_PATIENCE;
     t->given_ns = base_now_ns();
-    t->rate = (ep->speed > 0 ? ep->speed : 1) * g->width;
     snprintf(t->name, sizeof(t->name), "piped:s%u.%.*s%u", t->stage, (int)PL_EP_NAME_MAX, ep->name,
              t->replica);
-    place_team(t, ep, &next_core[g->ep]);
-    r = pl_clocks_init(&t->clocks, (size_t)(t->last_unit - t->first_unit) + 1);
+    r = place(s, t, g, next_core);
+    r = r == 0 ? pl_clocks_init(&t->clocks, (size_t)(t->last_unit - t->first_unit) + 1) : r;
     if (r == 0 && s->common.options.asleep) {
         scratch_bytes = BASE_CACHE_LINE_BYTES;
     } else if (r == 0) {
-        r = krn_net_join(s->common.net, t->kind, ops.begin, ops.end - 1, t->width, &scratch_bytes);
+        r = (t->uneven ? krn_net_join_uneven : krn_net_join)(s->common.net, t->kind, ops.begin,
+                                                             ops.end - 1, t->width, &scratch_bytes);
     }
     if (r < 0) {
         return r;
@@ -134,7 +172,9 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     t->joined = !s->common.options.asleep;
     if (t->batch > 1 && t->joined) {
         scratch_bytes = base_max(
-            scratch_bytes, krn_net_frames_bytes(s->common.net, t->kind, ops, t->width, t->batch));
+            scratch_bytes,
+            krn_net_frames_bytes(s->common.net, t->kind, ops,
+                                 t->uneven ? krn_uneven_parts(t->width) : t->width, t->batch));
     }
     t->scratch = alloc_scratch(scratch_bytes);
     return t->scratch == NULL ? -ENOMEM : make_shares(t);
@@ -149,9 +189,13 @@ static void place_weights(const struct pl_set *s, const struct pl_stage_plan *st
     uint64_t nodes[KRN_KIND_MAX] = {0};
 
     for (size_t g = 0; g < stage->group_count; g++) {
-        size_t ep = stage->groups[g].ep;
+        size_t kind = krn_net_kind(net, s->eps.eps[stage->groups[g].ep].name);
 
-        eps_of_kind[krn_net_kind(net, s->eps.eps[ep].name)] |= (uint32_t)1 << ep;
+        for (size_t ep = 0; ep < s->eps.count; ep++) {
+            if (pl_group_on(&stage->groups[g], ep) > 0) {
+                eps_of_kind[kind] |= (uint32_t)1 << ep;
+            }
+        }
     }
     for (size_t k = 0; k < krn_net_kinds(net); k++) {
         nodes[k] = pl_stage_nodes(stage, &s->eps, eps_of_kind[k]);
@@ -314,6 +358,8 @@ static void end_team(struct pl_team *t)
     pl_clocks_deinit(&t->clocks);
     free(t->scratch);
     free(t->shares);
+    free(t->uneven);
+    free(t->speeds);
 }
 
 struct pl_set *pl_set_free(struct pl_set *s)

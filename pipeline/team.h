@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "kernels/common/uneven.h"
 #include "pipeline/clocks.h"
 #include "pipeline/frame.h"
 #include "pipeline/members.h"
@@ -45,8 +46,10 @@ struct pl_team {
     struct pl_ring **outputs; /* one per team of the next stage; the last stage: its completions */
     struct pl_team *next;     /* teams of the next stage; NULL in the last stage */
     size_t next_count;
-    void *scratch;  /* owned */
-    double *shares; /* owned; per unit of the team: expected part of their cost, 0..1 */
+    void *scratch;             /* owned */
+    double *shares;            /* owned; per unit of the team: expected part of their cost, 0..1 */
+    struct krn_uneven *uneven; /* owned; per unit, the leader's own; NULL: it is of one EP */
+    struct krn_speed *speeds;  /* owned; [units][width], theirs */
 
     pthread_t thread;
     bool started;

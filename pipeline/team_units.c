@@ -52,12 +52,41 @@ static void split(struct pl_team *t, const struct units *group)
     }
 }
 
+/* Runs units of frames. A team over several EPs divides them by what its members did of the first
+ * of them before. */
+static void run_units(const struct pl_team *t, const struct units *group,
+                      const struct krn_mem *const *mems, size_t count, const struct krn_exec *exec)
+{
+    const struct krn_net *net = t->common->net;
+    struct krn_range ops = ops_of(model_of(t), group);
+    struct krn_exec divided = *exec;
+    struct krn_uneven *u;
+    uint64_t start;
+
+    if (t->uneven == NULL) {
+        krn_net_run_frames(net, ops, mems, count, exec);
+        return;
+    }
+    u = &t->uneven[group->first - t->first_unit];
+    if (krn_uneven_alone(u)) {
+        divided.width = 1;
+        divided.pool = NULL;
+    } else {
+        divided.width = krn_uneven_width(u);
+        krn_parallel_uneven(u);
+    }
+    start = base_now_ns();
+    krn_net_run_frames(net, ops, mems, count, &divided);
+    krn_uneven_took(u, (double)(base_now_ns() - start) / (double)count);
+    krn_parallel_uneven(NULL);
+}
+
 /* Runs a group of all frames. */
 static void run_group(struct pl_team *t, const struct units *group,
                       const struct krn_mem *const *mems, const struct pl_clock_run *clock,
                       const struct krn_exec *exec)
 {
-    krn_net_run_frames(t->common->net, ops_of(model_of(t), group), mems, clock->computed, exec);
+    run_units(t, group, mems, clock->computed, exec);
     if (clock->timed) {
         progress(t, pl_clocks_lap(&t->clocks, group->last - t->first_unit + 1u), clock);
         split(t, group);
@@ -107,7 +136,7 @@ static bool run_frame(struct pl_team *t, const struct units *path, const struct 
         if (is_aborted(t)) {
             return false;
         }
-        krn_net_run_frames(t->common->net, ops_of(model_of(t), &group), &mem, 1, exec);
+        run_units(t, &group, &mem, 1, exec);
         now = pl_ticks();
         t->clocks.laps[group.last - t->first_unit + 1u] += now - before;
         before = now;

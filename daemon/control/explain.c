@@ -58,16 +58,22 @@ static size_t slowest_stage(const struct tun_outcome *o)
     return slowest;
 }
 
+static const char *ep_name(const void *problem, size_t ep)
+{
+    const struct tun_problem *p = problem;
+
+    return p->eps[ep].name;
+}
+
 /* The teams of one stage, written as in plans. */
 static json_t *teams_json(const struct tun_problem *p, const struct pl_stage_plan *stage)
 {
     char text[512] = "";
 
     for (size_t g = 0; g < stage->group_count; g++) {
-        const struct pl_group *group = &stage->groups[g];
         char team[PL_GROUP_TEXT_MAX];
 
-        pl_group_format(group, p->eps[group->ep].name, team);
+        pl_group_format(&stage->groups[g], ep_name, p, team);
         base_append(text, sizeof(text), "%s%s", g ? "+" : "", team);
     }
     return json_string(text);

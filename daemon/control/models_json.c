@@ -172,14 +172,17 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
     double service = 0, busy = 0, expected = 0, held_s = 0, cpu_s = 0;
     size_t replicas = 0, measured = 0, queue = 0, batch = 1;
     uint64_t frames = 0, runs = 0;
+    struct pl_group of = {0};
+    char units[32], ep[PL_GROUP_TEXT_MAX];
     json_t *cpus = json_array();
     bool pinned = true;
-    char units[32];
 
     pl_team_stats(m->pipe, first, &lead);
+    of.ep = lead.ep;
     for (size_t g = 0; g < plan->group_count; g++) {
-        if (plan->groups[g].ep == lead.ep && plan->groups[g].width == lead.width) {
+        if (plan->groups[g].ep == lead.ep && pl_group_width(&plan->groups[g]) == lead.width) {
             expected = m->planning->expected.team_ns[stage][g];
+            of = plan->groups[g];
             batch = base_max(batch, pl_group_batch(&plan->groups[g]));
         }
     }
@@ -205,12 +208,15 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
         }
     }
     snprintf(units, sizeof(units), "%u-%u", plan->first_unit, plan->last_unit);
+    of.count = 1;
+    of.more = 0;
+    of.width = pl_group_spans(&of) ? of.width : 1; /* a team of one EP has its width beside it */
+    pl_group_format(&of, pl_ep_name, eps, ep);
     return json_pack(
         "{s:i, s:s, s:s, s:o, s:i, s:i, s:f, s:i, s:b, s:I, s:o, s:I, s:f, s:f, s:o, s:o}", "stage",
-        (int)stage, "units", units, "ep", lead.ep < eps->count ? eps->eps[lead.ep].name : "?",
-        "cpus", cpus, "width", (int)lead.width, "replicas", (int)replicas, "busy",
-        replicas ? busy / (double)replicas : 0, "queue", (int)queue, "pinned", pinned, "batch",
-        (json_int_t)batch, "frames_at_once",
+        (int)stage, "units", units, "ep", ep, "cpus", cpus, "width", (int)lead.width, "replicas",
+        (int)replicas, "busy", replicas ? busy / (double)replicas : 0, "queue", (int)queue,
+        "pinned", pinned, "batch", (json_int_t)batch, "frames_at_once",
         runs ? json_real((double)frames / (double)runs) : json_null(), "frames", (json_int_t)frames,
         "busy_s", held_s, "cpu_s", cpu_s, "service_ms",
         measured ? json_real(service / (double)measured / 1e6) : json_null(), "expected_ms",

@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     if (getppid() == 1) { /* the parent went before it could be asked for a signal */
         return 1;
     }
-    period = 1000 * number(argv[3], 100, 10000000, "PERIOD_US");
+    period = 1000 * number(argv[3], 20, 10000000, "PERIOD_US");
     /* the rest of the core stays with the others: a core that is wholly taken can stop a machine */
     busy = 1000 * number(argv[2], 1, period / 1000 * 9 / 10, "BUSY_US");
     end = number(argv[4], 1, SECONDS_MAX, "SECONDS") * NS_PER_S;

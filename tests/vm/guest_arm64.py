@@ -123,6 +123,7 @@ def shapes(units):
             "0-%d@big*2|%d-%d@little*2" % (half - 1, half, last),
             "0-%d@big*2+little*2" % last,
             "0-%d@bigx2+littlex2" % last,
+            "0-%d@bigx2&littlex2" % last,
             "0-%d@big|%d-%d@little*2|%d-%d@big" % (third - 1, third, 2 * third - 1, 2 * third, last)]
 
 

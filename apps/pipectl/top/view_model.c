@@ -166,7 +166,7 @@ void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_
         double width = ctl_real(stage, "width"), teams = ctl_real(stage, "replicas");
         char wide[24] = "", many[24] = "";
 
-        if (width > 1) {
+        if (width > 1 && !strchr(ctl_text(stage, "ep"), '&')) { /* else the widths are there */
             snprintf(wide, sizeof(wide), "x%.0f", width);
         }
         if (teams > 1) {

@@ -99,6 +99,9 @@ static struct pl_plan random_plan(const struct pl_ep_set *eps, size_t units)
             .width = 1,
             .count = (uint16_t)t_range(1, 2),
         };
+        if (eps->count > 1 && t_range(0, 2) == 0) {
+            s->groups[0].also[0] = (struct pl_also){(uint8_t)(s->groups[0].ep == 0), 1};
+        }
     }
     return p;
 }

@@ -100,6 +100,45 @@ TEST(parses_the_documented_forms)
     T_TRUE(pl_plan_oversubscribed(&p, &eps));
 }
 
+TEST(a_team_may_have_cores_of_several_eps)
+{
+    struct pl_ep_set eps = some_eps();
+    struct pl_plan p;
+    char error[160], text[PL_PLAN_TEXT_MAX];
+
+    T_EQ(pl_plan_parse("0-3@bigx2&little*2+apex|4-7@big1&little&apexx3/2", &eps, 8, error,
+                       sizeof(error), &p),
+         0);
+    T_EQ(p.stages[0].group_count, 2);
+    T_TRUE(pl_group_spans(&p.stages[0].groups[0]));
+    T_TRUE(!pl_group_spans(&p.stages[0].groups[1]));
+    T_EQ(pl_group_width(&p.stages[0].groups[0]), 3);
+    T_EQ(pl_group_on(&p.stages[0].groups[0], 0), 2);
+    T_EQ(pl_group_on(&p.stages[0].groups[0], 1), 1);
+    T_EQ(pl_group_on(&p.stages[0].groups[0], 2), 0);
+    T_EQ(pl_group_width(&p.stages[1].groups[0]), 5);
+    T_EQ(pl_group_batch(&p.stages[1].groups[0]), 2);
+    T_EQ(pl_plan_teams(&p), 4);
+    T_EQ(pl_plan_cores(&p, 0), 4);
+    T_EQ(pl_plan_cores(&p, 1), 3);
+    T_EQ(pl_plan_cores(&p, 2), 4);
+    T_TRUE(pl_plan_spans(&p));
+    T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
+    T_STR(text, "0-3@bigx2&little*2+apex|4-7@big1&little&apexx3/2");
+
+    expect_error("0-3@big&big", 4, "a team names big twice");
+    expect_error("0-3@big&little&little", 4, "a team names little twice");
+    expect_error("0-3@big&", 4, "ends at byte 8");
+    expect_error("0-3@big*2&little", 4, "'|', '+' or the end is expected");
+    expect_error("0-3@big&littlex0", 4, "1 to 64 cores");
+    expect_error("0-3@big&littlex65", 4, "1 to 64 cores");
+    expect_error("0-3@big&littlex5", 4, "little has 4 cores");
+    p.stages[0].groups[0].also[1] = (struct pl_also){2, 0};
+    T_EQ(pl_plan_check(&p, &eps, 8, NULL, 0), -EINVAL);
+    p.stages[0].groups[0].also[1] = (struct pl_also){9, 1};
+    T_EQ(pl_plan_check(&p, &eps, 8, NULL, 0), -EINVAL);
+}
+
 TEST(says_what_is_wrong)
 {
     expect_error("", 4, "ends at byte 0");
@@ -196,6 +235,10 @@ static struct pl_plan random_plan(const struct pl_ep_set *eps, size_t units)
             s->groups[g].width = (uint16_t)t_range(1, 4);
             s->groups[g].count = (uint16_t)(teams < 64 ? t_range(1, 3) : 1);
             s->groups[g].more = (uint16_t)(t_range(0, 2) ? 0 : t_range(0, PL_BATCH_MAX - 1));
+            if (t_range(0, 3) == 0) {
+                s->groups[g].also[0] = (struct pl_also){
+                    (uint8_t)((s->groups[g].ep + 1u) % eps->count), (uint8_t)t_range(1, 4)};
+            }
             teams += s->groups[g].count;
         }
         if (teams > 100) {
@@ -236,7 +279,7 @@ TEST(random_plans_survive_text)
  * passes the check and that its own text leads back to. */
 TEST(hostile_texts)
 {
-    static const char alphabet[] = "0123456789-@|+*xbigltea \t\x01\x80\xff";
+    static const char alphabet[] = "0123456789-@|+*&xbigltea \t\x01\x80\xff";
     struct pl_ep_set eps = some_eps();
     size_t accepted = 0;
 

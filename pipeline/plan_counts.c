@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a plan needs and has: teams, cores, nodes, frames at once. */
+#include <string.h>
+
+#include "pipeline/plan.h"
+
+_Static_assert(sizeof(struct pl_group) == 4 * sizeof(uint16_t) + PL_ALSO_MAX * 2,
+               "compared as bytes");
+
+bool pl_plan_equal(const struct pl_plan *a, const struct pl_plan *b)
+{
+    if (a->stage_count != b->stage_count) {
+        return false;
+    }
+    for (size_t i = 0; i < a->stage_count; i++) {
+        const struct pl_stage_plan *s = &a->stages[i], *t = &b->stages[i];
+
+        if (s->first_unit != t->first_unit || s->last_unit != t->last_unit ||
+            s->group_count != t->group_count ||
+            memcmp(s->groups, t->groups, s->group_count * sizeof(s->groups[0])) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool pl_plan_spans(const struct pl_plan *p)
+{
+    for (size_t i = 0; i < p->stage_count; i++) {
+        for (size_t g = 0; g < p->stages[i].group_count; g++) {
+            if (pl_group_spans(&p->stages[i].groups[g])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+size_t pl_plan_batched(const struct pl_plan *p)
+{
+    size_t frames = 0;
+
+    for (size_t i = 0; i < p->stage_count; i++) {
+        const struct pl_stage_plan *s = &p->stages[i];
+
+        for (size_t g = 0; g < s->group_count; g++) {
+            frames += s->groups[g].more ? s->groups[g].count * pl_group_batch(&s->groups[g]) : 0;
+        }
+    }
+    return frames;
+}
+
+size_t pl_stage_teams(const struct pl_stage_plan *s)
+{
+    size_t teams = 0;
+
+    for (size_t g = 0; g < s->group_count; g++) {
+        teams += s->groups[g].count;
+    }
+    return teams;
+}
+
+size_t pl_plan_teams(const struct pl_plan *p)
+{
+    size_t teams = 0;
+
+    for (size_t i = 0; i < p->stage_count; i++) {
+        teams += pl_stage_teams(&p->stages[i]);
+    }
+    return teams;
+}
+
+size_t pl_plan_cores(const struct pl_plan *p, size_t ep)
+{
+    size_t cores = 0;
+
+    for (size_t i = 0; i < p->stage_count; i++) {
+        const struct pl_stage_plan *s = &p->stages[i];
+
+        for (size_t g = 0; g < s->group_count; g++) {
+            cores += pl_group_on(&s->groups[g], ep) * s->groups[g].count;
+        }
+    }
+    return cores;
+}
+
+uint64_t pl_stage_nodes(const struct pl_stage_plan *stage, const struct pl_ep_set *eps, uint32_t of)
+{
+    uint64_t nodes = 0;
+
+    for (size_t ep = 0; ep < eps->count; ep++) {
+        bool used = false;
+
+        for (size_t g = 0; g < stage->group_count; g++) {
+            used |= pl_group_on(&stage->groups[g], ep) > 0;
+        }
+        if (!used || (of >> ep & 1) == 0) {
+            continue;
+        }
+        if (eps->eps[ep].nodes == 0) {
+            return 0;
+        }
+        nodes |= eps->eps[ep].nodes;
+    }
+    return nodes;
+}
+
+bool pl_plan_oversubscribed(const struct pl_plan *p, const struct pl_ep_set *eps)
+{
+    for (size_t ep = 0; ep < eps->count; ep++) {
+        if (pl_plan_cores(p, ep) > eps->eps[ep].cpu_count) {
+            return true;
+        }
+    }
+    return false;
+}
