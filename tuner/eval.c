@@ -2,6 +2,7 @@
 #include "tuner/eval.h"
 
 #include "base/base.h"
+#include "tuner/span.h"
 
 #define ROUNDING 1e-12
 
@@ -26,10 +27,30 @@ double tun_team_ns(const struct tun_problem *p, size_t first, size_t last, size_
     return tun_frames_ns(p, first, last, ep, width, 1);
 }
 
+/* As tun_frames_ns(), of a team over several EPs. Return: < 0: a cost is unknown. */
+static double span_frames_ns(const struct tun_problem *p, size_t first, size_t last,
+                             const struct pl_group *group, double frames)
+{
+    double ns = tun_handoff_ns(p, first);
+
+    for (size_t u = first; u <= last; u++) {
+        double cost = tun_span_ns(p, group, u);
+
+        if (cost < 0) {
+            return -1;
+        }
+        ns += cost * tun_at_once_factor(tun_at_once_at(p, group->ep, u), frames);
+    }
+    return ns;
+}
+
 double tun_group_ns(const struct tun_problem *p, size_t first, size_t last,
                     const struct pl_group *group)
 {
-    return tun_frames_ns(p, first, last, group->ep, group->width, (double)pl_group_batch(group));
+    double frames = (double)pl_group_batch(group);
+
+    return pl_group_spans(group) ? span_frames_ns(p, first, last, group, frames)
+                                 : tun_frames_ns(p, first, last, group->ep, group->width, frames);
 }
 
 double tun_latency_of(const struct tun_problem *p, size_t frames, double ns)
@@ -56,7 +77,7 @@ int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_
         o->team_ns[s][g] = ns;
         rate += group->count / ns;
         sum->rate += group->count / ns;
-        sum->watts += group->count * group->width * tun_ep_watts(ep);
+        sum->watts += group->count * tun_group_watts(p, group);
         slowest = base_max(slowest, tun_latency_of(p, pl_group_batch(group), ns));
     }
     o->latency_ns += slowest;
@@ -67,8 +88,15 @@ int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_
 double tun_busy_ns(const struct tun_problem *p, const struct pl_group *group, double rate,
                    double share, double *busy_ns)
 {
-    double cores = (double)group->count * group->width / p->eps[group->ep].cores;
+    double longest = 0;
 
-    busy_ns[group->ep] += share * cores / rate;
-    return busy_ns[group->ep] * (1 - ROUNDING);
+    for (size_t k = 0; k < p->ep_count; k++) {
+        double cores = (double)(group->count * pl_group_on(group, k));
+
+        if (cores > 0) {
+            busy_ns[k] += share * cores / (p->eps[k].cores * rate);
+            longest = base_max(longest, busy_ns[k]);
+        }
+    }
+    return longest * (1 - ROUNDING);
 }

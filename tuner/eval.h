@@ -7,6 +7,7 @@
  *     T = handoff_ns + (i > 0 ? handoff_ns_per_byte * in_bytes[i] : 0)
  *         + sum_{u=i..j} cost[k][w][u] * f[k][u](n)         time a frame; f: tuner/problem.h
  *     L = n > 1 ? batch_wait_ns + n T : T                   how long a frame stays in the team
+ * and of a team over several EPs t(u) of tuner/span.h in place of cost[k][w][u].
  * A cost is the unit's time while nobody else moves memory. In a plan, teams that share memory make
  * T longer: tuner/memory.h.
  * A stage with teams t has the period 1 / sum_t 1/T_t (frames are dispatched by speed). Stages that
@@ -52,6 +53,7 @@ struct tun_sample {
     double sigma; /* relative standard error of that mean */
     /* that the team took at once, on average; then ns is a frame's part. 0 and 1: one */
     double frames;
+    struct pl_also also[PL_ALSO_MAX]; /* of a team over several EPs: the others */
 };
 
 /* What running a plan showed. */
@@ -102,9 +104,10 @@ struct tun_teams_sum {
 int tun_sum_teams(const struct tun_problem *p, const struct pl_plan *plan, size_t s,
                   const double *slowed, struct tun_outcome *o, struct tun_teams_sum *sums);
 
-/** tun_busy_ns() - adds to @busy_ns [eps] for how long a frame keeps the EP of a group busy
- * @rate: of the stage's teams on that board. @share: of the frames, that they take. Return: the sum
- * of that EP, a little less, so that rounding does not make it longer than a stage with all cores.
+/** tun_busy_ns() - adds to @busy_ns [eps] for how long a frame keeps the EPs of a group busy
+ * @rate: of the stage's teams on that board. @share: of the frames, that they take. Return: the
+ * longest sum of these EPs, a little less, so that rounding does not make it longer than a stage
+ * with all cores.
  */
 double tun_busy_ns(const struct tun_problem *p, const struct pl_group *group, double rate,
                    double share, double *busy_ns);

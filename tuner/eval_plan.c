@@ -52,9 +52,11 @@ static bool has_cores(const struct tun_problem *p, const struct pl_plan *plan)
         for (size_t g = 0; g < stage->group_count; g++) {
             const struct pl_group *group = &stage->groups[g];
 
-            used[group->ep] += (size_t)group->width * group->count;
-            if (used[group->ep] > p->eps[group->ep].cores) {
-                return false;
+            for (size_t k = 0; k < p->ep_count; k++) {
+                used[k] += group->count * pl_group_on(group, k);
+                if (used[k] > p->eps[k].cores) {
+                    return false;
+                }
             }
         }
     }

@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "tuner/memory.h"
+#include "tuner/span.h"
 
 #define SIGMA_DEFAULT 0.05 /* of a sample that does not say */
 #define SIGMA_NOISE 0.005  /* two means of one thing differ at least so much */
@@ -36,8 +37,8 @@ static bool measured(const struct tun_cell *c)
 
 static bool usable(const struct tun_problem *p, const struct tun_sample *s)
 {
-    return s->ep < p->ep_count && s->width >= 1 && s->width <= p->eps[s->ep].cores &&
-           s->unit < p->unit_count && tun_positive(s->ns);
+    return s->also[0].width == 0 && s->ep < p->ep_count && s->width >= 1 &&
+           s->width <= p->eps[s->ep].cores && s->unit < p->unit_count && tun_positive(s->ns);
 }
 
 /* The team took several frames at once, so that the sample is not the time of one frame. */
@@ -284,7 +285,8 @@ static void learn_stages(struct tun_problem *p, const struct tun_trial *t, const
             double team_ns = t->measured.team_ns[s][i], sum, variance, prior, gain;
 
             /* several frames at once take less each than the table says of one */
-            if (!in_range(p, stage, g) || !tun_positive(team_ns) || g->more > 0) {
+            if (!in_range(p, stage, g) || !tun_positive(team_ns) || g->more > 0 ||
+                pl_group_spans(g)) {
                 continue;
             }
             if (!sampled_sum(p, notes, stage, g, &sum, &variance)) {
@@ -436,6 +438,15 @@ static void learn(struct tun_problem *p, const struct tun_trial *t)
     base_autofree struct note *notes = NULL;
 
     learn_at_once(p, t);
+    for (size_t i = 0; i < t->sample_count; i++) {
+        const struct tun_sample *s = &t->samples[i];
+        struct pl_group team = {.ep = s->ep, .width = s->width, .count = 1};
+
+        memcpy(team.also, s->also, sizeof(team.also));
+        if (pl_group_spans(&team) && !sample_shared(s)) {
+            tun_span_learn(p, &team, s->unit, s->ns);
+        }
+    }
     notes = calloc(tun_cell_count(&p->costs), sizeof(*notes));
     take_samples(p, t, notes);
     if (!notes) { /* without memory the samples alone are learned */

@@ -50,6 +50,22 @@ int tun_problem_init(struct tun_problem *p, size_t unit_count, const struct tun_
     return 0;
 }
 
+/* Return: there was memory; else spans that @to has are its own. */
+static bool copy_spans(const struct tun_problem *from, struct tun_problem *to)
+{
+    to->span_count = 0;
+    for (size_t i = 0; i < from->span_count; i++) {
+        double *factors = calloc(from->unit_count, sizeof(*factors));
+
+        if (!factors) {
+            return false;
+        }
+        memcpy(factors, from->spans[i].factors, from->unit_count * sizeof(*factors));
+        to->spans[to->span_count++].factors = factors;
+    }
+    return true;
+}
+
 int tun_problem_copy(const struct tun_problem *from, struct tun_problem *ret)
 {
     struct tun_problem copy = *from;
@@ -58,7 +74,9 @@ int tun_problem_copy(const struct tun_problem *from, struct tun_problem *ret)
     copy.units = calloc(from->unit_count, sizeof(*copy.units));
     copy.costs.cells = calloc(cells, sizeof(*copy.costs.cells));
     copy.at_once = NULL;
-    if (!copy.units || !copy.costs.cells || (from->at_once && !tun_problem_at_once(&copy))) {
+    copy.span_count = 0;
+    if (!copy.units || !copy.costs.cells || (from->at_once && !tun_problem_at_once(&copy)) ||
+        !copy_spans(from, &copy)) {
         tun_problem_deinit(&copy);
         return -ENOMEM;
     }
@@ -104,6 +122,9 @@ void tun_problem_deinit(struct tun_problem *p)
     free(p->units);
     free(p->costs.cells);
     free(p->at_once);
+    for (size_t i = 0; i < p->span_count; i++) {
+        free(p->spans[i].factors);
+    }
     *p = TUN_PROBLEM_NULL;
 }
 

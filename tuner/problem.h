@@ -72,6 +72,14 @@ struct tun_at_once {            /* of one unit on one EP, whatever the width */
     bool measured;              /* on live frames, not only at load */
 };
 
+/* What the units took in a team over several EPs, against what its EPs' times say: f of
+ * tuner/span.h. */
+#define TUN_SPAN_MAX 8u
+struct tun_span {
+    struct pl_group team; /* its EPs and widths */
+    double *factors;      /* [unit_count], owned by the problem; 0: unknown */
+};
+
 /* Time of each unit on each (EP, width); owned by its problem. */
 struct tun_costs {
     size_t unit_count, ep_count;
@@ -92,6 +100,7 @@ struct tun_bounds {
     size_t stages_max;     /* 0: none */
     size_t batch_max;      /* frames that a team may take at once; 0: PL_BATCH_MAX */
     bool one_ep_stages;    /* stages of one EP alone, one width each: the papers' pipelines */
+    bool spans;            /* a stage of all units may be run by teams over several EPs */
     double slack;          /* THROUGHPUT: how much worse a bottleneck may be for a lower latency */
 };
 #define TUN_SLACK 0.03
@@ -103,9 +112,11 @@ struct tun_problem {
     struct tun_unit *units; /* [unit_count], owned */
     struct tun_ep eps[PL_EP_MAX];
     struct tun_costs costs;
-    struct tun_at_once *at_once; /* [ep_count][unit_count], owned; NULL: no unit gains */
-    double batch_wait_ns;        /* how long a team with a batch waits for company, at most */
-    double handoff_ns;           /* what a team spends a frame besides its units */
+    struct tun_at_once *at_once;         /* [ep_count][unit_count], owned; NULL: no unit gains */
+    struct tun_span spans[TUN_SPAN_MAX]; /* [span_count] */
+    size_t span_count;
+    double batch_wait_ns;       /* how long a team with a batch waits for company, at most */
+    double handoff_ns;          /* what a team spends a frame besides its units */
     double handoff_ns_per_byte; /* and for each byte that crosses the border it takes frames from */
     double gbytes_max; /* bytes per ns that all EPs move at once; 0: each has its own memory */
     enum tun_objective objective;

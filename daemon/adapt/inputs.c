@@ -63,7 +63,7 @@ static size_t group_of(const struct pl_stage_plan *stage, const struct pl_team_s
     size_t g = 0;
 
     while (g + 1 < stage->group_count &&
-           !(stage->groups[g].ep == t->ep && stage->groups[g].width == t->width)) {
+           !(stage->groups[g].ep == t->ep && pl_group_width(&stage->groups[g]) == t->width)) {
         g++;
     }
     return g;
@@ -93,6 +93,9 @@ static double alone(const struct dmn_model *m, const struct pl_stage_plan *stage
     if (!(frames > 1) || g->ep >= p->ep_count) {
         return 1;
     }
+    if (pl_group_spans(g)) {
+        return 1;
+    }
     one = tun_team_ns(p, stage->first_unit, stage->last_unit, g->ep, g->width);
     each = tun_frames_ns(p, stage->first_unit, stage->last_unit, g->ep, g->width, frames);
     return one > 0 && each > 0 ? one / each : 1;
@@ -120,11 +123,12 @@ static void note_alone(struct dmn_model *m, const struct pl_team_stats *t,
 static bool is_long(const struct dmn_model *m, const struct pl_team_stats *t, uint64_t holds_ns)
 {
     const struct pl_stage_plan *stage = &pl_current_plan(m->pipe)->stages[t->stage];
-    double one_ns =
-        tun_team_ns(&m->planning->problem, stage->first_unit, stage->last_unit, t->ep, t->width);
+    struct pl_group one = stage->groups[group_of(stage, t)];
+    double frames = (double)pl_group_batch(&one), one_ns;
 
-    return one_ns > 0 && (double)holds_ns > HELD_LONG * one_ns *
-                                                pl_group_batch(&stage->groups[group_of(stage, t)]);
+    one.more = 0;
+    one_ns = tun_group_ns(&m->planning->problem, stage->first_unit, stage->last_unit, &one);
+    return one_ns > 0 && (double)holds_ns > HELD_LONG * one_ns * frames;
 }
 
 /* Return: frames wait for every team that could take one. */

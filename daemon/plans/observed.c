@@ -93,7 +93,7 @@ static void add_window(struct pl_series *to, const struct pl_series *before,
 
 static bool of_group(const struct pl_team_stats *t, size_t stage, const struct pl_group *group)
 {
-    return t->stage == stage && t->ep == group->ep && t->width == group->width;
+    return t->stage == stage && t->ep == group->ep && t->width == pl_group_width(group);
 }
 
 /* What the teams of a group did since @before. */
@@ -179,12 +179,13 @@ static size_t group_samples(const struct dmn_model *m, const struct dmn_clocks *
         if (all.count == 0 || (all.count < FRAMES_MIN && cell->source == TUN_MEASURED)) {
             continue;
         }
-        ret[count++] = (struct tun_sample){.ep = group->ep,
-                                           .width = group->width,
-                                           .unit = (uint32_t)u,
-                                           .ns = base_max(all.mean_ns, 1.0),
-                                           .sigma = relative_error(&all),
-                                           .frames = of.at_once};
+        ret[count] = (struct tun_sample){.ep = group->ep,
+                                         .width = group->width,
+                                         .unit = (uint32_t)u,
+                                         .ns = base_max(all.mean_ns, 1.0),
+                                         .sigma = relative_error(&all),
+                                         .frames = of.at_once};
+        memcpy(ret[count++].also, group->also, sizeof(group->also));
     }
     factor = missing_factor(&of.work, sum);
     for (size_t i = 0; i < count; i++) {
@@ -197,7 +198,7 @@ static bool seen_before(const struct pl_stage_plan *stage, size_t group)
 {
     for (size_t g = 0; g < group; g++) {
         if (stage->groups[g].ep == stage->groups[group].ep &&
-            stage->groups[g].width == stage->groups[group].width) {
+            pl_group_width(&stage->groups[g]) == pl_group_width(&stage->groups[group])) {
             return true;
         }
     }

@@ -169,6 +169,7 @@ static void apply_goal(struct tun_problem *p, const struct dmn_config *config,
     p->bounds.period_max_ns = goal->fps > 0 ? 1e9 / goal->fps : 0;
     p->bounds.latency_max_ns = base_max(goal->latency_ms, 0.0) * 1e6;
     p->bounds.stages_max = (size_t)dmn_config_int(config, DMN_KEY_PLANNER_STAGES_MAX);
+    p->bounds.spans = p->ep_count > 1;
 }
 
 bool dmn_planner_guessed(const struct tun_cell *c)
@@ -358,8 +359,12 @@ static bool trusted(const struct tun_problem *p, const struct pl_stage_plan *sta
                     const struct pl_group *group)
 {
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-        if (dmn_planner_guessed(tun_cell_at(&p->costs, group->ep, group->width, u))) {
-            return false;
+        for (size_t k = 0; k < p->ep_count; k++) {
+            size_t width = pl_group_on(group, k);
+
+            if (width > 0 && dmn_planner_guessed(tun_cell_at(&p->costs, k, width, u))) {
+                return false;
+            }
         }
     }
     return true;

@@ -4,6 +4,7 @@
 #include "daemon/models/models.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/plans.h"
+#include "tuner/span.h"
 
 /* A trial in which no frame comes out ends after this many budgets. */
 #define BUDGETS_MAX 10u
@@ -265,13 +266,12 @@ static double energy_nj(const struct dmn_model *m, const struct tun_trial *t)
 
         for (size_t g = 0; g < stage->group_count; g++) {
             const struct pl_group *group = &stage->groups[g];
-            const struct tun_ep *ep = &m->planning->problem.eps[group->ep];
 
             if (t->measured.team_ns[s][g] <= 0) {
                 return 0;
             }
             rate += group->count / t->measured.team_ns[s][g];
-            watts += (double)group->count * group->width * tun_ep_watts(ep);
+            watts += group->count * tun_group_watts(&m->planning->problem, group);
         }
         sum += watts / rate; /* share of a team = (1/T) / rate; energy of its frame = T * w watts */
     }

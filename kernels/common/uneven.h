@@ -13,11 +13,10 @@
  * part.
  *
  * While they run, the division is mended: a member takes most of a run that is not short at once,
- * then part after part, and when it has none left, the last part of another member's run if it
- * will have
- * finished it before the other would have come to it. So a core that falls behind holds the others
- * by one part. Dividing rows by speed is Pipe-it's baseline (figures 3 and 5); taking over of work
- * is SANI's (OSDI'26) and AsyMo's.
+ * then part after part, and when it has none left, the last part of another member's run if it will
+ * have finished it before the other would have come to it. So a core that falls behind holds the
+ * others by one part. Dividing rows by speed is Pipe-it's baseline (figures 3 and 5); taking over
+ * of work is SANI's (OSDI'26) and AsyMo's.
  *
  * All members have to come to the end of a unit, so one that stands still for a while holds even
  * those that left it nothing to do. So the leader alone is tried, too, and runs a unit where it is

@@ -197,7 +197,7 @@ static bool ep_level(const struct tun_record *r, size_t ep, double errors, doubl
         const struct tun_team_now *t = &r->teams[i];
         const struct pl_group *g = group_of(r, t);
 
-        if (g->ep == ep) {
+        if (g->ep == ep && !pl_group_spans(g)) {
             sum += nearer(t, errors) * g->width * g->count;
             cores += g->width * g->count;
             *ret_any |= counts(t);
@@ -207,7 +207,7 @@ static bool ep_level(const struct tun_record *r, size_t ep, double errors, doubl
     for (size_t i = 0; i < r->team_count; i++) {
         const struct tun_team_now *t = &r->teams[i];
 
-        if (group_of(r, t)->ep == ep) {
+        if (group_of(r, t)->ep == ep && !pl_group_spans(group_of(r, t))) {
             agree &= fabs(nearer(t, errors) - *ret_level) <= base_max(AGREE, CERTAIN * t->sigma);
         }
     }
@@ -237,7 +237,7 @@ void tun_levels_correct(const struct tun_record *r, double errors, double *slow,
         for (size_t i = 0; any && !agree && i < r->team_count; i++) {
             const struct tun_team_now *t = &r->teams[i];
 
-            if (group_of(r, t)->ep == k && counts(t)) {
+            if (group_of(r, t)->ep == k && !pl_group_spans(group_of(r, t)) && counts(t)) {
                 scale(&slow[k * units], r->plan.stages[t->stage].first_unit,
                       r->plan.stages[t->stage].last_unit, nearer(t, errors));
             }
@@ -255,7 +255,8 @@ static bool team_factor(const struct tun_record *r, const double *slow, size_t e
         const struct pl_stage_plan *stage = &r->plan.stages[r->teams[i].stage];
         const struct pl_group *g = group_of(r, &r->teams[i]);
 
-        for (size_t u = stage->first_unit; g->ep == ep && u <= stage->last_unit; u++) {
+        for (size_t u = stage->first_unit;
+             g->ep == ep && !pl_group_spans(g) && u <= stage->last_unit; u++) {
             double ns = tun_cell_at(&r->problem.costs, ep, g->width, u)->ns;
 
             free += ns;

@@ -18,7 +18,7 @@ static void rename_eps(struct pl_plan *plan, const size_t *to)
 {
     for (size_t s = 0; s < plan->stage_count; s++) {
         for (size_t g = 0; g < plan->stages[s].group_count; g++) {
-            plan->stages[s].groups[g].ep = (uint16_t)to[plan->stages[s].groups[g].ep];
+            pl_group_rename(&plan->stages[s].groups[g], to);
         }
     }
 }

@@ -16,6 +16,11 @@ void tun_watch_expect(const struct tun_adapt *a, struct tun_watch *w)
     const struct tun_problem *p = &a->problem;
     struct tun_ep_now now = {.khz = a->eps[w->ep].khz, .khz_table = a->eps[w->ep].khz_table};
 
+    if (pl_group_spans(&stage->groups[w->group])) {
+        w->expected_ns =
+            tun_group_ns(p, stage->first_unit, stage->last_unit, &stage->groups[w->group]);
+        return;
+    }
     w->expected_ns = tun_handoff_ns(p, stage->first_unit);
     for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
         w->expected_ns += tun_cell_at(&p->costs, w->ep, w->width, u)->ns *

@@ -5,6 +5,7 @@
 #include "tuner/search/cuts.h"
 #include "tuner/search/draw.h"
 #include "tuner/solve/solve.h"
+#include "tuner/span.h"
 
 /* ---- a trial ---- */
 
@@ -25,10 +26,12 @@ static double measure(struct bench *b, const struct pl_group *g, double stretch,
 {
     const struct psim_machine *m = b->m;
     double frames = (double)pl_group_batch(g);
-    double ns = tun_cell_at(&m->truth->costs, g->ep, g->width, unit)->ns +
-                (stretch - 1) * tun_memory_ns(m->truth, g->ep, g->width, unit);
-
-    ns *= m->slow[g->ep] * tun_at_once_factor(tun_at_once_at(m->truth, g->ep, unit), frames);
+    double one = pl_group_spans(g)
+                     ? tun_span_ns(m->truth, g, unit)
+                     : tun_cell_at(&m->truth->costs, g->ep, g->width, unit)->ns +
+                           (stretch - 1) * tun_memory_ns(m->truth, g->ep, g->width, unit);
+    double ns =
+        one * m->slow[g->ep] * tun_at_once_factor(tun_at_once_at(m->truth, g->ep, unit), frames);
 
     if (m->noise > 0) {
         ns *= base_max(NOISE_LEAST, 1 + m->noise * tun_random_normal(&b->m->random));
@@ -39,6 +42,7 @@ static double measure(struct bench *b, const struct pl_group *g, double stretch,
                                                  .ns = ns,
                                                  .sigma = m->noise,
                                                  .frames = frames};
+    memcpy(b->samples[b->count - 1].also, g->also, sizeof(g->also));
     return ns;
 }
 
@@ -48,7 +52,8 @@ static size_t same_shape(const struct pl_stage_plan *stage, size_t group)
     for (size_t g = 0; g < group; g++) {
         if (stage->groups[g].ep == stage->groups[group].ep &&
             stage->groups[g].width == stage->groups[group].width &&
-            stage->groups[g].more == stage->groups[group].more) {
+            stage->groups[g].more == stage->groups[group].more &&
+            pl_group_width(&stage->groups[g]) == pl_group_width(&stage->groups[group])) {
             return g;
         }
     }
@@ -83,7 +88,7 @@ static void run_stage(struct bench *b, const struct pl_stage_plan *stage, size_t
         rate += group->count / o->team_ns[s][g];
         slowest =
             base_max(slowest, tun_latency_of(b->m->truth, pl_group_batch(group), o->team_ns[s][g]));
-        core_watts += group->count * group->width * tun_ep_watts(&b->m->truth->eps[group->ep]);
+        core_watts += group->count * tun_group_watts(b->m->truth, group);
     }
     o->stage_ns[s] = 1 / rate;
     o->bottleneck_ns = base_max(o->bottleneck_ns, o->stage_ns[s]);

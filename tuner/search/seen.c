@@ -20,9 +20,9 @@ static uint64_t hash_plan(const struct pl_plan *p)
         for (size_t g = 0; g < stage->group_count; g++) {
             const struct pl_group *group = &stage->groups[g];
 
-            hash =
-                mix(hash,
-                    ((uint64_t)group->ep << 32 | (uint64_t)group->width << 16 | group->count) + 1);
+            hash = mix(hash,
+                       ((uint64_t)group->ep << 32 | (uint64_t)group->width << 16 | group->count) +
+                           1 + group->also[0].width);
         }
     }
     return hash;

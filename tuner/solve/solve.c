@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 #include "tuner/boards/solve_boards.h"
-#include "tuner/oneboard/space.h"
+#include "tuner/solve/spans.h"
 
 static double figure(const struct tun_problem *p, bool possible, const struct tun_outcome *o)
 {
@@ -63,7 +63,8 @@ static int solve_with(const struct tun_problem *p, const struct tun_space_option
     if (r < 0 || p->bounds.one_ep_stages) {
         return r;
     }
-    return try_batches(p, o, r, ret);
+    r = try_batches(p, o, r, ret);
+    return r >= 0 && p->bounds.spans ? tun_spans_try(p, o, r, ret) : r;
 }
 
 int tun_solve(const struct tun_problem *p, struct tun_solution *ret)

@@ -13,7 +13,8 @@
  * it keeps the bounds: a frame stays longer in it, and the figures are uncertain. So the answer
  * is never predicted to be worse than the best plan that takes single frames. Where no plan
  * keeps a bound on latency, it has no batch. No batches over several boards, nor with
- * one_ep_stages.
+ * one_ep_stages. Nor teams over several EPs, which are tried where bounds.spans says so
+ * (tuner/solve/spans.h); the front has none.
  */
 #pragma once
 

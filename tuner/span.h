@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tuner/span.h - teams over cores of several EPs: what they should take, and what they took
+ *
+ * Each EP does as much of a unit as it is fast (kernels/common/uneven.h), so that with the time
+ * c_k(u) of unit u on the team's cores of EP k it takes
+ *     t(u) = f(u) / sum_k 1 / c_k(u)
+ * where f(u) is what was measured of the team, TUN_SPAN_LOSS before: the last part of a unit, and
+ * what the cores wait for each other at its end. Ratios are kept, not times: so where an EP becomes
+ * slower, its teams do, too.
+ */
+#pragma once
+
+#include "tuner/problem.h"
+
+#define TUN_SPAN_LOSS 1.1
+
+/** tun_span_ns() - t(@unit) of a team of @group; < 0 if a cost is unknown. */
+double tun_span_ns(const struct tun_problem *p, const struct pl_group *group, size_t unit);
+
+/** tun_span_measured() - Return: f(@unit) of a team of @group was measured. */
+bool tun_span_measured(const struct tun_problem *p, const struct pl_group *group, size_t unit);
+
+/** tun_span_learn() - takes what @unit took on a team of @group. Without memory it learns
+ * nothing. */
+void tun_span_learn(struct tun_problem *p, const struct pl_group *group, size_t unit, double ns);
+
+/** tun_group_watts() - Return: of the cores of one team of @group. */
+double tun_group_watts(const struct tun_problem *p, const struct pl_group *group);
