@@ -54,8 +54,12 @@ def stages_of(plan):
     for part in plan.split("|"):
         units, teams = part.split("@")
         first, last = (int(u) for u in units.split("-"))
-        groups = [re.fullmatch(r"([A-Za-z_]\w*?)(?:x(\d+))?(?:\*(\d+))?", t).groups() for t in teams.split("+")]
-        stages.append((first, last, [(ep, int(w or 1), int(n or 1)) for ep, w, n in groups]))
+        groups = []
+        for team in teams.split("+"):
+            eps, _, count = team.partition("*")
+            for ep, width in (re.fullmatch(r"([A-Za-z_]\w*?)(?:x(\d+))?", e).groups() for e in eps.split("&")):
+                groups.append((ep, int(width or 1), int(count or 1)))
+        stages.append((first, last, groups))
     return stages
 
 
