@@ -138,8 +138,6 @@ static inline void pl_group_rename(struct pl_group *g, const size_t *to)
         g->also[i].ep = (uint8_t)to[g->also[i].ep];
     }
 }
-/** pl_plan_spans() - Return: a team of the plan has cores of several EPs. */
-bool pl_plan_spans(const struct pl_plan *p);
 /** pl_plan_batched() - Return: the frames that the plan's teams may take at once, added up over the
  * teams that take more than one; 0: there are none. */
 size_t pl_plan_batched(const struct pl_plan *p);

@@ -24,18 +24,6 @@ bool pl_plan_equal(const struct pl_plan *a, const struct pl_plan *b)
     return true;
 }
 
-bool pl_plan_spans(const struct pl_plan *p)
-{
-    for (size_t i = 0; i < p->stage_count; i++) {
-        for (size_t g = 0; g < p->stages[i].group_count; g++) {
-            if (pl_group_spans(&p->stages[i].groups[g])) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 size_t pl_plan_batched(const struct pl_plan *p)
 {
     size_t frames = 0;

@@ -48,11 +48,6 @@ double tun_span_ns(const struct tun_problem *p, const struct pl_group *group, si
     return ns * (factor > 0 ? factor : TUN_SPAN_LOSS);
 }
 
-bool tun_span_measured(const struct tun_problem *p, const struct pl_group *group, size_t unit)
-{
-    return known(p, group, unit) > 0;
-}
-
 /* The one of @group. Where there is no place for another team, the one that was learned first goes.
  * Return: NULL: without memory. */
 static struct tun_span *span_of(struct tun_problem *p, const struct pl_group *group)

@@ -18,9 +18,6 @@
 /** tun_span_ns() - t(@unit) of a team of @group; < 0 if a cost is unknown. */
 double tun_span_ns(const struct tun_problem *p, const struct pl_group *group, size_t unit);
 
-/** tun_span_measured() - Return: f(@unit) of a team of @group was measured. */
-bool tun_span_measured(const struct tun_problem *p, const struct pl_group *group, size_t unit);
-
 /** tun_span_learn() - takes what @unit took on a team of @group. Without memory it learns
  * nothing. */
 void tun_span_learn(struct tun_problem *p, const struct pl_group *group, size_t unit, double ns);

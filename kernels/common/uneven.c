@@ -145,14 +145,6 @@ void krn_uneven_took(struct krn_uneven *u, double ns)
     u->left--;
 }
 
-void krn_uneven_divide(const struct krn_uneven *u, size_t parts, size_t *ret)
-{
-    double speed[KRN_UNEVEN_MAX];
-
-    speeds_of(u, speed);
-    divide(speed, u->members, parts, ret);
-}
-
 static uint64_t range_of(size_t begin, size_t end)
 {
     return (uint64_t)begin << 32 | end;

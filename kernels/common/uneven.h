@@ -62,10 +62,6 @@ size_t krn_uneven_width(const struct krn_uneven *u);
 bool krn_uneven_alone(const struct krn_uneven *u);
 void krn_uneven_took(struct krn_uneven *u, double ns);
 
-/** krn_uneven_divide() - divides @parts by speed, see above
- * @ret: [members], the end of each member's run; that of the last is @parts */
-void krn_uneven_divide(const struct krn_uneven *u, size_t parts, size_t *ret);
-
 /** krn_parallel_uneven() - from now on krn_parallel() divides parts by the speeds of the caller's
  * team
  * @team: borrowed until the next call, learns; NULL, the default: all members are alike

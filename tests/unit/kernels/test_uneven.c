@@ -12,14 +12,17 @@
 static void shares(const double *hints, size_t members, size_t parts, size_t *ret)
 {
     struct krn_speed speeds[MEMBERS_MAX] = {{0}};
-    const struct krn_uneven u = {.members = members, .speeds = speeds};
+    struct krn_uneven u = {.members = members, .speeds = speeds};
+    struct krn_uneven_job job;
 
     for (size_t m = 0; m < members; m++) {
         speeds[m].hint = hints[m];
     }
-    krn_uneven_divide(&u, parts, ret);
-    for (size_t m = members; m-- > 1;) {
-        ret[m] -= ret[m - 1];
+    krn_uneven_begin(&u, parts, NULL, NULL, &job);
+    for (size_t m = 0; m < members; m++) {
+        uint64_t left = job.runs[m].left;
+
+        ret[m] = (size_t)(uint32_t)left - (size_t)(left >> 32);
     }
 }
 

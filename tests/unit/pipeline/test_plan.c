@@ -122,7 +122,7 @@ TEST(a_team_may_have_cores_of_several_eps)
     T_EQ(pl_plan_cores(&p, 0), 4);
     T_EQ(pl_plan_cores(&p, 1), 3);
     T_EQ(pl_plan_cores(&p, 2), 4);
-    T_TRUE(pl_plan_spans(&p));
+    T_TRUE(pl_group_spans(&p.stages[0].groups[0]));
     T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
     T_STR(text, "0-3@bigx2&little*2+apex|4-7@big1&little&apexx3/2");
 
