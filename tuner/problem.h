@@ -40,6 +40,7 @@ struct tun_ep {
     uint16_t board;   /* index of the problem's boards; 0 with one board */
     /* bytes per ns that one core moves, and all of the EP at once (tuner/memory.h); 0: unknown */
     double gbytes, gbytes_max;
+    bool held; /* others take its cores for moments, in which a team over several EPs would wait */
 };
 /** tun_ep_watts() - Return: of one busy core above idle, as assumed; > 0. */
 static inline double tun_ep_watts(const struct tun_ep *ep)

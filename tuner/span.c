@@ -96,6 +96,41 @@ void tun_span_learn(struct tun_problem *p, const struct pl_group *group, size_t 
     }
 }
 
+int tun_span_carry(const struct tun_problem *from, const size_t *eps, struct tun_problem *to)
+{
+    for (size_t i = 0; i < from->span_count; i++) {
+        struct pl_group team = from->spans[i].team;
+        struct tun_span *s;
+        bool there = true;
+
+        for (size_t k = 0; k < from->ep_count; k++) {
+            there &= pl_group_on(&team, k) == 0 ||
+                     (eps[k] < to->ep_count && pl_group_on(&team, k) <= to->eps[eps[k]].cores);
+        }
+        if (!there) {
+            continue;
+        }
+        pl_group_rename(&team, eps);
+        s = span_of(to, &team);
+        if (!s) {
+            return -ENOMEM;
+        }
+        memcpy(s->factors, from->spans[i].factors, to->unit_count * sizeof(*s->factors));
+    }
+    return 0;
+}
+
+int tun_span_scale(struct tun_problem *p, const struct pl_group *group, size_t first, size_t last,
+                   double factor)
+{
+    struct tun_span *s = span_of(p, group);
+
+    for (size_t u = first; s && u <= last; u++) {
+        s->factors[u] = factor * (s->factors[u] > 0 ? s->factors[u] : TUN_SPAN_LOSS);
+    }
+    return s ? 0 : -ENOMEM;
+}
+
 double tun_group_watts(const struct tun_problem *p, const struct pl_group *group)
 {
     double watts = 0;

@@ -22,5 +22,13 @@ double tun_span_ns(const struct tun_problem *p, const struct pl_group *group, si
  * nothing. */
 void tun_span_learn(struct tun_problem *p, const struct pl_group *group, size_t unit, double ns);
 
+/** tun_span_carry() - gives @to what @from knows of teams over its EPs. @eps: [@from's EPs], which
+ * EP of @to each is; SIZE_MAX: gone, and its teams too. Return: 0, -ENOMEM. */
+int tun_span_carry(const struct tun_problem *from, const size_t *eps, struct tun_problem *to);
+/** tun_span_scale() - a team of @group takes @factor times as long for the units @first to @last.
+ * Return: 0, -ENOMEM. */
+int tun_span_scale(struct tun_problem *p, const struct pl_group *group, size_t first, size_t last,
+                   double factor);
+
 /** tun_group_watts() - Return: of the cores of one team of @group. */
 double tun_group_watts(const struct tun_problem *p, const struct pl_group *group);

@@ -11,6 +11,7 @@
 #define MS 24u           /* of one measurement */
 #define CACHES 4         /* arrays hold so many times the last-level cache, as STREAM asks */
 #define CACHE (8u << 20) /* if the system does not say how large it is */
+#define MOST (64u << 20) /* a first start waits for it; of a server's cache cores have a part */
 #define FREE_SHARE 8u    /* and at most this part of the free memory */
 #define EQUAL 0.9        /* EPs whose bandwidths differ by less have equal ones */
 
@@ -20,7 +21,7 @@ static double measure(const uint16_t *cpus, size_t count)
     uint64_t bytes = CACHES * (uint64_t)(cache > 0 ? cache : CACHE);
     double ret = 0;
 
-    bytes = base_min(bytes, dmn_memory_free() / FREE_SHARE) / count;
+    bytes = base_min(base_min(bytes, (uint64_t)MOST), dmn_memory_free() / FREE_SHARE) / count;
     return gov_bandwidth_measure(cpus, count, (size_t)bytes, MS, &ret) == 0 ? ret : 0;
 }
 

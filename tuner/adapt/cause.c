@@ -8,7 +8,6 @@
 #define THROTTLED 0.1 /* share of the cgroup's periods that says that its quota is felt */
 #define PRESSED 0.25  /* share of the time in which tasks waited; above it, others are in the way */
 #define WAITED 0.25   /* share of a change that has to be waiting to be called contention */
-#define CERTAIN 3.0   /* standard errors from 0 that make a level one to correct by */
 #define AGREE 0.08    /* teams of an EP whose levels differ by less are slow as one */
 #define SNAP 0.03     /* a factor nearer to 1 than this is 1 */
 #define SLOWED 0.05   /* log of a factor that is more than an error of the table */
@@ -19,11 +18,6 @@
 static const struct pl_group *group_of(const struct tun_record *r, const struct tun_team_now *t)
 {
     return &r->plan.stages[t->stage].groups[t->group];
-}
-
-static bool moved(const struct tun_team_now *t)
-{
-    return t->firm || fabs(t->level) > CERTAIN * t->sigma;
 }
 
 static bool says_nothing(const struct tun_team_now *t)
@@ -109,8 +103,8 @@ static enum tun_cause level_cause(const struct tun_record *r, size_t *ret_ep, bo
     for (size_t i = 0; i < r->team_count; i++) {
         const struct tun_team_now *t = &r->teams[i];
 
-        if (moved(t) && (!most || t->firm > most->firm ||
-                         (t->firm == most->firm && fabs(t->level) > fabs(most->level)))) {
+        if (tun_team_moved(t) && (!most || t->firm > most->firm ||
+                                  (t->firm == most->firm && fabs(t->level) > fabs(most->level)))) {
             most = t;
         }
     }
@@ -173,7 +167,7 @@ enum tun_cause tun_attribute(const struct tun_record *r, size_t *ret_ep, bool *r
 
 static bool counts(const struct tun_team_now *t)
 {
-    return moved(t) && !says_nothing(t);
+    return tun_team_moved(t) && !says_nothing(t);
 }
 
 /* @errors: standard errors by which the level is taken nearer to 0. */
@@ -208,7 +202,8 @@ static bool ep_level(const struct tun_record *r, size_t ep, double errors, doubl
         const struct tun_team_now *t = &r->teams[i];
 
         if (group_of(r, t)->ep == ep && !pl_group_spans(group_of(r, t))) {
-            agree &= fabs(nearer(t, errors) - *ret_level) <= base_max(AGREE, CERTAIN * t->sigma);
+            agree &=
+                fabs(nearer(t, errors) - *ret_level) <= base_max(AGREE, TUN_CERTAIN * t->sigma);
         }
     }
     return agree;
@@ -275,7 +270,7 @@ static double light_level(const struct tun_record *r, size_t ep)
     for (size_t i = 0; i < r->team_count; i++) {
         const struct tun_team_now *t = &r->teams[i];
 
-        if (group_of(r, t)->ep == ep && moved(t) && says_nothing(t)) {
+        if (group_of(r, t)->ep == ep && tun_team_moved(t) && says_nothing(t)) {
             least = base_min(least, t->level);
         }
     }

@@ -49,7 +49,6 @@
 #define TUN_HOME 0.25    /* gain over home that is more than an error of the table */
 #define TUN_PARTS 0.05   /* gain of a plan on the parts of an EP that is worth a trial */
 #define TUN_AS_GOOD 0.08 /* relative: what the table says of two plans is off by as much */
-#define TUN_FREE 0.15    /* log of a factor that is as good as 1 once interference has ended */
 
 /* What made a decision due: as `pipectl history` names them. */
 enum tun_cause {

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "tuner/learn.h"
+#include "tuner/span.h"
 
 static int say(char ret_error[TUN_ERROR_MAX], const char *text)
 {
@@ -162,6 +163,41 @@ static void correct_ep(const struct tun_record *r, const double *slow, bool shar
     }
 }
 
+/* Teams over several EPs: what was learned of them, what they show now, and whose cores others
+ * take. Which of its EPs is slow such a team cannot show. */
+static int correct_spans(const struct tun_record *r, const double *slow, struct tun_problem *p,
+                         const size_t *from)
+{
+    size_t to[PL_EP_MAX];
+    int error;
+
+    for (size_t k = 0; k < r->problem.ep_count; k++) {
+        to[k] = SIZE_MAX;
+    }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        to[from[k]] = k;
+        for (size_t u = 0; u < p->unit_count; u++) {
+            p->eps[k].held |= log(slow[from[k] * p->unit_count + u]) > TUN_FREE;
+        }
+    }
+    error = tun_span_carry(&r->problem, to, p);
+    for (size_t i = 0; error == 0 && i < r->team_count; i++) {
+        const struct tun_team_now *t = &r->teams[i];
+        const struct pl_stage_plan *stage = &r->plan.stages[t->stage];
+        struct pl_group group = stage->groups[t->group];
+        bool there = pl_group_spans(&group) && tun_team_moved(t);
+
+        for (size_t k = 0; k < r->problem.ep_count; k++) {
+            there &= pl_group_on(&group, k) == 0 || to[k] < SIZE_MAX;
+        }
+        if (there) {
+            pl_group_rename(&group, to);
+            error = tun_span_scale(p, &group, stage->first_unit, stage->last_unit, exp(t->level));
+        }
+    }
+    return error;
+}
+
 int tun_correct(const struct tun_record *r, const double *slow, const bool *shared,
                 struct tun_problem *ret, size_t *ret_eps)
 {
@@ -191,6 +227,11 @@ int tun_correct(const struct tun_record *r, const double *slow, const bool *shar
     p.bounds = r->problem.bounds;
     for (size_t k = 0; k < count; k++) {
         correct_ep(r, slow, shared && shared[ret_eps[k]], ret_eps[k], &p, k);
+    }
+    error = correct_spans(r, slow, &p, ret_eps);
+    if (error) {
+        tun_problem_deinit(&p);
+        return error;
     }
     tun_fill(&p);
     *ret = p;

@@ -8,7 +8,12 @@
  */
 #pragma once
 
+#include <math.h>
+
 #include "tuner/problem.h"
+
+#define TUN_CERTAIN 3.0 /* standard errors from 0 that make a level one to correct by */
+#define TUN_FREE 0.15   /* log of a factor that is as good as 1 once interference has ended */
 
 /* Things that happened, one bit each. */
 enum {
@@ -47,6 +52,12 @@ struct tun_team_now {
     bool light;     /* on a contended EP and rarely busy: that it is faster does not mean that more
                        work would be */
 };
+
+/** tun_team_moved() - Return: it is slower or faster than expected, surely. */
+static inline bool tun_team_moved(const struct tun_team_now *t)
+{
+    return t->firm || fabs(t->level) > TUN_CERTAIN * t->sigma;
+}
 
 /* What keeps all teams from their cores: shares of the last time, 0..1; 0: none, or unknown. */
 struct tun_felt {

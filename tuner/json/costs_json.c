@@ -160,6 +160,9 @@ json_t *tun_problem_json(const struct tun_problem *p, const char *model, bool so
         json_object_set_new(root, "batch_wait_ns", json_real(p->batch_wait_ns));
         json_object_set_new(root, "at_once", tun_at_once_json(p, false));
     }
+    if (root && p->span_count) {
+        json_object_set_new(root, "spans", tun_spans_json(p));
+    }
     if (root && p->gbytes_max > 0) {
         json_object_set_new(root, "gbytes_max", json_real(p->gbytes_max));
     }
@@ -342,8 +345,8 @@ void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_probl
 {
     /* where figures are from is told to readers; here all of them are the truth */
     static const char *const keys[] = {
-        "model",          "units",    "kinds",    "handoff_ns",  "costs", "handoff_ns_per_byte",
-        "batch_wait_ns?", "at_once?", "sources?", "gbytes_max?", NULL};
+        "model",          "units",    "kinds",    "handoff_ns",  "costs",  "handoff_ns_per_byte",
+        "batch_wait_ns?", "at_once?", "sources?", "gbytes_max?", "spans?", NULL};
     struct tun_ep eps[PL_EP_MAX] = {0};
     const json_t *units, *list;
     size_t count;
@@ -375,6 +378,7 @@ void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_probl
     tun_read_fields(r, "", root, PROBLEM, p);
     read_costs(r, json_object_get(root, "costs"), p);
     read_at_once(r, root, p);
+    tun_spans_read(r, json_object_get(root, "spans"), p);
 }
 
 /* ---- cells that are kept ---- */

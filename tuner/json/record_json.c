@@ -17,6 +17,7 @@ static const struct tun_field BOUNDS[] = {
     TUN_FIELD(struct tun_bounds, batch_max, TUN_COUNT, .most = PL_BATCH_MAX),
     {"one_kind_stages", offsetof(struct tun_bounds, one_ep_stages), TUN_FLAG},
     TUN_FIELD(struct tun_bounds, slack, .most = 10),
+    TUN_FIELD(struct tun_bounds, spans, TUN_FLAG, .optional = true),
     {0}};
 static const struct tun_field EP[] = {
     TUN_FIELD(struct tun_ep_now, cores, TUN_SHORT, .most = PL_CPU_MAX),

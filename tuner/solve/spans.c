@@ -11,7 +11,7 @@ struct shape {
 
 static bool usable(const struct tun_problem *p, const struct tun_space_options *o, size_t ep)
 {
-    return !o->without[ep] && p->eps[ep].cores < PL_SPAN_MAX;
+    return !o->without[ep] && !p->eps[ep].held && p->eps[ep].cores < PL_SPAN_MAX;
 }
 
 /* Return: there is another one. */

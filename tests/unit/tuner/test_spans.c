@@ -5,6 +5,8 @@
 
 #include "base/base.h"
 #include "tests/harness.h"
+#include "tuner/adapt/decision_record.h"
+#include "tuner/json/costs_json.h"
 #include "tuner/learn.h"
 #include "tuner/solve/solve.h"
 #include "tuner/span.h"
@@ -15,7 +17,7 @@ static void release(struct tun_problem *p)
 {
     tun_problem_deinit(p);
 }
-#define problem base_cleanup(release) struct tun_problem
+#define own_problem base_cleanup(release) struct tun_problem
 
 /* Two units on two cores of a, which halve 12 ns, and one of b: 12 and 24 ns. */
 static void small(struct tun_problem *ret)
@@ -56,7 +58,7 @@ TEST(each_ep_does_as_much_as_it_is_fast)
 {
     struct tun_outcome o;
     struct pl_plan plan;
-    problem p;
+    own_problem p;
 
     small(&p);
     parse(&p, "0-1@ax2&b", &plan);
@@ -82,7 +84,7 @@ TEST(what_such_a_team_takes_is_kept_as_a_ratio)
 {
     struct pl_plan plan, narrow;
     const struct pl_group *g = &plan.stages[0].groups[0];
-    problem p, copy;
+    own_problem p, copy;
 
     small(&p);
     parse(&p, "0-1@ax2&b", &plan);
@@ -108,7 +110,7 @@ TEST(what_such_a_team_takes_is_kept_as_a_ratio)
 
 TEST(the_lowest_latency_takes_all_cores)
 {
-    problem p;
+    own_problem p;
 
     small(&p);
     p.objective = TUN_LATENCY;
@@ -124,7 +126,7 @@ TEST(the_lowest_latency_takes_all_cores)
 TEST(throughput_takes_such_a_team_where_it_wins)
 {
     struct pl_plan plan;
-    problem p;
+    own_problem p;
 
     small(&p);
     T_STR(best(&p), "0-1@a*2+b"); /* 9 ns; the team over both 9.68 */
@@ -137,7 +139,7 @@ TEST(throughput_takes_such_a_team_where_it_wins)
 
 TEST(a_deadline_may_need_such_a_team)
 {
-    problem p;
+    own_problem p;
 
     small(&p);
     p.bounds.latency_max_ns = 10;
@@ -149,6 +151,98 @@ TEST(a_deadline_may_need_such_a_team)
     T_EQ(tun_solve(&p, &solution), TUN_E_IMPOSSIBLE);
 }
 
+/* The record of a decision while the team of @plan serves, @slow times as slow as expected. */
+static void record(const struct tun_problem *p, const struct pl_plan *plan, double slow,
+                   struct tun_record *ret)
+{
+    static struct tun_team_now team;
+
+    *ret = (struct tun_record){.plan = *plan, .team_count = 1, .teams = &team};
+    T_EQ(tun_problem_copy(p, &ret->problem), 0);
+    team = (struct tun_team_now){.level = log(slow), .sigma = 0.01, .waiting = NAN};
+    for (size_t k = 0; k < 2; k++) {
+        ret->eps[k] = (struct tun_ep_now){.cores = p->eps[k].cores};
+    }
+    ret->beta = calloc(2, sizeof(double));
+    ret->slow = malloc(4 * sizeof(double));
+    for (size_t i = 0; i < 4; i++) {
+        ret->slow[i] = 1;
+    }
+}
+
+static void release_record(struct tun_record *r)
+{
+    r->teams = NULL;
+    tun_record_deinit(r);
+}
+
+/* A core that others take for moments holds the whole team in them. */
+TEST(no_team_has_cores_that_others_take)
+{
+    base_cleanup(release_record) struct tun_record r = TUN_RECORD_NULL;
+    struct pl_plan plan;
+    size_t eps[PL_EP_MAX];
+    own_problem p, now, later;
+
+    small(&p);
+    p.objective = TUN_LATENCY;
+    parse(&p, "0-1@ax2&b", &plan);
+    learn(&p, &plan, 0, 4);
+    record(&p, &plan, 1, &r);
+    T_EQ(tun_correct(&r, r.slow, NULL, &now, eps), 0);
+    T_STR(best(&now), "0-1@ax2&b");
+    T_NEAR(tun_span_ns(&now, &plan.stages[0].groups[0], 0), 4, 1e-9); /* what was learned is kept */
+    r.slow[2] = r.slow[3] = 1.1;
+    T_EQ(tun_correct(&r, r.slow, NULL, &later, eps), 0);
+    T_TRUE(!later.eps[1].held);
+    tun_problem_deinit(&later);
+    r.slow[2] = r.slow[3] = 1.2;
+    T_EQ(tun_correct(&r, r.slow, NULL, &later, eps), 0);
+    T_TRUE(later.eps[1].held && !later.eps[0].held);
+    T_STR(best(&later), "0-1@ax2");
+}
+
+TEST(a_team_that_became_slower_is_left)
+{
+    base_cleanup(release_record) struct tun_record r = TUN_RECORD_NULL;
+    struct pl_plan plan;
+    size_t eps[PL_EP_MAX];
+    own_problem p, now;
+
+    small(&p);
+    p.objective = TUN_LATENCY;
+    parse(&p, "0-1@ax2&b", &plan);
+    record(&p, &plan, 2, &r);
+    T_EQ(tun_correct(&r, r.slow, NULL, &now, eps), 0);
+    T_NEAR(tun_span_ns(&now, &plan.stages[0].groups[0], 0), 2 * TUN_SPAN_LOSS * 4, 1e-9);
+    T_STR(best(&now), "0-1@ax2");
+    T_EQ(p.span_count, 0);
+}
+
+TEST(teams_over_eps_are_recorded)
+{
+    char error[TUN_READER_ERROR_MAX] = "";
+    struct tun_reader reader = {.path = "t", .error = error};
+    struct pl_plan plan;
+    own_problem p, copy = TUN_PROBLEM_NULL;
+    json_t *json;
+
+    small(&p);
+    parse(&p, "0-1@ax2&b", &plan);
+    learn(&p, &plan, 1, 7);
+    p.units[0].weight = p.units[1].weight = 1;
+    json = tun_problem_json(&p, "m", false, NULL, NULL);
+    tun_problem_read(&reader, json, &copy);
+    T_STR(error, "");
+    T_NEAR(tun_span_ns(&copy, &plan.stages[0].groups[0], 1), 7, 1e-9);
+    T_NEAR(tun_span_ns(&copy, &plan.stages[0].groups[0], 0), TUN_SPAN_LOSS * 4, 1e-9);
+    tun_problem_deinit(&copy);
+    json_object_set_new(json_object_get(json, "spans"), "0-1@a", json_pack("[f, f]", 1.0, 1.0));
+    tun_problem_read(&reader, json, &copy);
+    T_TRUE(strstr(error, "spans"));
+    json_decref(json);
+}
+
 /* No team over the cores of two EPs, in any number, is better than what the planner finds. */
 TEST(no_plan_of_one_stage_is_better)
 {
@@ -157,7 +251,7 @@ TEST(no_plan_of_one_stage_is_better)
                                {.name = "b", .speed = 1, .bandwidth = 1}};
         struct pl_plan plan = {.stage_count = 1};
         struct pl_group *g = &plan.stages[0].groups[0];
-        problem p;
+        own_problem p;
 
         eps[0].cores = (uint16_t)t_range(1, 4);
         eps[1].cores = (uint16_t)t_range(1, 4);
