@@ -25,7 +25,7 @@ FILES = {**DEAF, **QUICK}  # what is about files does not hear the machine's own
 CLOCKS = {**QUICK, "probe_s": 1}
 FELT = ("contention", "throughput")  # on a busy machine either may be the first to be sure
 FELT_FROM = 4  # these kinds of change
-QUIET_WINDOWS = 20  # the spread of what is measured is known from 16 on
+QUIET_WINDOWS = 20  # spreads are known from 16 on
 SHIFTS_MAX = 6  # until a cause that may be one of two is the one
 ENDED = ("switched", "rolled back", "kept", "reverted")
 
@@ -48,12 +48,17 @@ class Searching(Machine):
                              "adapt": {"enabled": True, **self.adapt, **adapt}})
         self.d.call("Reload")
 
-    def searched(self, cause, algorithm, after):
-        """The event of the search, once its plan is verified or taken back."""
+    def quiet(self):
+        """Waits until the spread of what is measured is known."""
+        windows = self.model()["adapt"]["windows"]
+        self.wait("windows", lambda: self.model()["adapt"]["windows"] > windows + QUIET_WINDOWS)
+
+    def searched(self, cause, algorithm, after, said=""):
+        """The event of the search, once its plan is verified or taken back. @said: in its detail."""
         causes = (cause,) if isinstance(cause, str) else cause
         found = self.wait("%s by %s" % (cause, algorithm), lambda: next(
             (e for e in self.history() if e["id"] > after and e["cause"] in causes and e["algorithm"] == algorithm and
-             e["trials"]), None))
+             e["trials"] and said in e["detail"]), None))
         self.watched()
         event = next(e for e in self.history() if e["id"] == found["id"])
         check(event["outcome"] in ENDED, event)
@@ -71,8 +76,7 @@ class Searching(Machine):
         self.by(algorithm, **keys)
         self.watched()
         if cause == FELT:
-            windows = self.model()["adapt"]["windows"]
-            self.wait("windows", lambda: self.model()["adapt"]["windows"] > windows + QUIET_WINDOWS)
+            self.quiet()
         before = self.last_id()
         change()
         event = self.searched(cause, algorithm, before)
@@ -159,10 +163,10 @@ def another_program_on_one_of_equal_cores():
         return no_thief()
     with Searching(CLOCKS, eps=False) as m:
         m.watched()
+        m.quiet()
         before = m.last_id()
         with Thief(1, 2400):
-            event = m.searched(FELT, "shisha", before)
-            check("an EP is split" in event["detail"], event["detail"])
+            m.searched(FELT, "shisha", before, "an EP is split")
     return None
 
 
