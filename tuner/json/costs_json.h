@@ -38,8 +38,8 @@ json_t *tun_problem_json(const struct tun_problem *p, const char *model, bool so
  * even after an error. */
 void tun_problem_read(struct tun_reader *r, const json_t *root, struct tun_problem *p);
 
-/** tun_spans_json() - what is known of teams over several EPs: {PLAN: [f, one a unit; 0: unknown]}, by
- * the plan in which such a team runs all units (tuner/span.h). Return: new reference. */
+/** tun_spans_json() - what is known of teams over several EPs (tuner/span.h): {PLAN: [f, one a
+ * unit; 0: unknown]}, by the plan in which such a team runs all units. Return: new reference. */
 json_t *tun_spans_json(const struct tun_problem *p);
 /** tun_spans_read() - @all: NULL: nothing is known. */
 void tun_spans_read(struct tun_reader *r, const json_t *all, struct tun_problem *p);

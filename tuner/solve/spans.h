@@ -5,8 +5,8 @@
  * Teams of one EP cannot share a unit across EPs, so the lowest latency of a frame may need such a
  * team, and a deadline too. All are tried that are alike and run all units: every number of cores
  * of two to 1 + PL_ALSO_MAX EPs, up to PL_SPAN_MAX, and every number of teams. Where that would be
- * more than TUN_SPANS_TRIED, a team has all cores of an EP or none. EPs that are held (struct tun_ep)
- * are left out. The fastest EP of a team comes first: its primitives run.
+ * more than TUN_SPANS_TRIED, a team has all cores of an EP or none. EPs that are held (struct
+ * tun_ep) are left out. The fastest EP of a team comes first: its primitives run.
  */
 #pragma once
 
