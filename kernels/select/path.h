@@ -54,6 +54,9 @@ struct krn_path_options {
     enum krn_path_algorithm algorithm;
     size_t episodes; /* Q_LEARNING, RANDOM; 0: 1000 */
     uint64_t seed;
+    /* [episodes] gets the cost of each episode's path, the learning curve of section V-B; borrowed;
+     * NULL: nobody looks */
+    double *curve;
 };
 
 struct krn_path {

@@ -168,8 +168,11 @@ int krn_path_learn(struct krn_path_search *s, const struct krn_path_options *o, 
     for (size_t i = 0; r == 0 && i < episodes; i++) {
         size_t twentieth = i * 20 / episodes; /* 0-9: epsilon 1; 10: 0.9 ... 18: 0.1; 19: 0 */
         double epsilon = twentieth < 10 ? 1 : (double)(19 - twentieth) / 10;
+        double cost = episode(&l, learn ? epsilon : 1);
 
-        episode(&l, learn ? epsilon : 1);
+        if (o->curve) {
+            o->curve[i] = cost;
+        }
         if (learn) {
             keep_and_replay(&l);
         }

@@ -124,11 +124,22 @@ TEST(other_searches_find_paths_that_are_no_better)
         make(&r, i % 2, i % 4 < 2);
         least = brute(&r, SIZE_MAX, 0, 0, INFINITY);
         for (int a = KRN_PATH_Q_LEARNING; a < KRN_PATH_ALGORITHM_COUNT; a++) {
-            struct krn_path_options o = {
-                .algorithm = (enum krn_path_algorithm)a, .episodes = 100, .seed = (uint64_t)i + 1};
+            double curve[100], best = INFINITY;
+            struct krn_path_options o = {.algorithm = (enum krn_path_algorithm)a,
+                                         .episodes = 100,
+                                         .seed = (uint64_t)i + 1,
+                                         .curve = curve};
             struct krn_path path, again;
 
+            for (size_t e = 0; e < 100; e++) {
+                curve[e] = -1;
+            }
             T_EQ(krn_path_solve(&r.p, &o, &path), 0);
+            for (size_t e = 0; e < 100 && a != KRN_PATH_DIRECT && a != KRN_PATH_DIRECT_PLUS; e++) {
+                T_TRUE(curve[e] >= path.cost);
+                best = fmin(best, curve[e]);
+                T_TRUE(e < 99 || best == path.cost);
+            }
             check_path(&r, &path);
             T_TRUE(path.cost >= least - 1e-9);
             T_EQ(krn_path_solve(&r.p, &o, &again), 0);
