@@ -245,4 +245,5 @@ NETWORKS = {
     'unet': (UNet, 256),
     'deeplabv3': (lambda: Segmenter(SEGMENTATION.deeplabv3_mobilenet_v3_large(
         weights=None, weights_backbone=None)), 320),
+    'mobilenet_v3_large': (lambda: ZOO.mobilenet_v3_large(weights=None), 224),
 }
