@@ -128,11 +128,9 @@ static int choose_times(const struct krn_times *t, const size_t *times, size_t c
     int r = chosen_init(t, ret);
 
     for (size_t i = 0; r == 0 && i < count; i++) {
-        const struct krn_time *x = &t->times[times[i]], *behind = NULL;
+        const struct krn_time *x = &t->times[times[i]];
+        const struct krn_time *behind = i + 1 < count ? &t->times[times[i + 1]] : NULL;
 
-        if (i + 1 < count) {
-            behind = &t->times[times[i + 1]];
-        }
         take(t, x, x->ns + converted_ns(t, before, x, behind), ret);
         before = x;
     }
@@ -346,7 +344,6 @@ int krn_choose_by(const struct krn_times *t, const struct krn_choice *choice,
     }
     for (size_t op = 0; op < t->op_count; op++) {
         const struct krn_primitive *fused = choice->fused[op];
-
         const struct krn_time *now = krn_times_of(t, op, fused ? fused : choice->own[op]);
 
         if (!now) {

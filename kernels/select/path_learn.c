@@ -75,14 +75,10 @@ static double episode(struct learner *l, double epsilon)
     double cost = 0;
 
     for (size_t step = 0; step < p->step_count; step = krn_path_after(p, from)) {
-        size_t choices = next_count(l, from), pick;
+        size_t choices = next_count(l, from), pick = l->s->first[step];
 
-        if (chance(l) < epsilon) {
-            pick = (size_t)(chance(l) * (double)choices);
-        } else {
-            pick = best_of(values_behind(l, from), choices);
-        }
-        pick += l->s->first[step];
+        pick += chance(l) < epsilon ? (size_t)(chance(l) * (double)choices)
+                                    : best_of(values_behind(l, from), choices);
         cost += krn_path_edge(p, from, pick);
         l->now[count++] = from = pick;
         l->s->states++;
