@@ -188,6 +188,12 @@ static bool replace_weights(struct plan *p, struct mdl_ir_op *op, double x_scale
     return true;
 }
 
+static bool gives_integers(const struct plan *p, const struct mdl_ir_op *op)
+{
+    return p->wanted[op->op.out[0]] && !p->ir->values[op->op.out[0]].output &&
+           op->op.act <= MDL_ACT_LEAKY_RELU;
+}
+
 static void quantise_op(struct plan *p, struct mdl_ir_op *op)
 {
     struct mdl_qparam x;
@@ -208,25 +214,47 @@ static void quantise_op(struct plan *p, struct mdl_ir_op *op)
         op->op.residual_in = quantised(p, op->op.residual_in);
     }
     mdl_ir_op_add(p->ir, op);
-    if (p->wanted[op->op.out[0]] && !p->ir->values[op->op.out[0]].output &&
-        op->op.act <= MDL_ACT_LEAKY_RELU) {
+    if (gives_integers(p, op)) {
         quantised(p, op->op.out[0]);
         p->integer[op->op.out[0]] = true;
     }
 }
 
-/* A value that only f32 operators read stays f32: rounding it would lose accuracy for nothing. */
+/* A value that only f32 operators read, if moved before, stays f32: rounding it would lose accuracy
+ * for nothing. */
 static void mark_wanted(struct plan *p)
 {
-    for (size_t k = 0; k < p->ir->op_count; k++) {
+    memset(p->wanted, 0, p->values * sizeof(*p->wanted));
+    for (size_t k = p->ir->op_count; k-- > 0;) {
         const struct mdl_ir_op *op = &p->ir->ops[k];
-        bool reads = !op->dead &&
-                     (p->chosen[k] || op->kind >= (int)MDL_OP_COUNT || op->kind == MDL_OP_MAX_POOL);
+        bool moves = op->kind >= (int)MDL_OP_COUNT || op->kind == MDL_OP_MAX_POOL;
+        bool reads = !op->dead && (p->chosen[k] || (moves && p->wanted[op->op.out[0]]));
 
         for (size_t at = 0, v; reads && (v = mdl_ir_reads(op, &at)) != MDL_NONE;) {
             p->wanted[v] = true;
         }
     }
+}
+
+/* A sum or mean runs on integers only if its result is one; else only its operands would be
+ * rounded. */
+static void leave_rounding_alone(struct plan *p)
+{
+    bool again;
+
+    do {
+        again = false;
+        mark_wanted(p);
+        for (size_t k = 0; k < p->ir->op_count; k++) {
+            const struct mdl_ir_op *op = &p->ir->ops[k];
+
+            if (p->chosen[k] && (op->kind == MDL_OP_BINARY || op->kind == MDL_OP_AVG_POOL) &&
+                !gives_integers(p, op)) {
+                p->chosen[k] = false;
+                again = true;
+            }
+        }
+    } while (again);
 }
 
 static void read_again(struct plan *p, struct mdl_ir_op *op)
@@ -264,7 +292,7 @@ static void plan_init(struct plan *p)
     for (size_t k = 0; k < ir->op_count; k++) {
         p->chosen[k] = !ir->ops[k].dead && is_chosen(p, &ir->ops[k]);
     }
-    mark_wanted(p);
+    leave_rounding_alone(p);
     mdl_quant_equalise(ir, p->chosen, p->factor);
     fill_ranges(p);
 }

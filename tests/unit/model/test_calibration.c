@@ -184,6 +184,29 @@ TEST(values_between_integers_and_f32_stay_f32)
     gb_free(&g);
 }
 
+/* Before the one product that would read its integers, a mean rounded its operand for nothing. */
+TEST(a_mean_that_only_f32_reads_rounds_nothing)
+{
+    struct mdl_model *m = NULL;
+    struct gb g;
+    struct mdl_calibration *c = calibrated_net(&g);
+
+    T_TRUE(c);
+    keep(c, (const char *const[]){"fc", "c0", "c1", "c2"}, 4);
+    T_TRUE(near_f32(&g, c, &m));
+    T_EQ(gb_count_ops(m, MDL_OP_QUANTIZE) + gb_count_ops(m, MDL_OP_DEQUANTIZE), 0);
+    T_EQ(mdl_integer_ops(m), 0);
+    mdl_free(m);
+    c->keep_count = 1;
+    T_TRUE(near_f32(&g, c, &m));
+    T_TRUE(!gb_op(m, MDL_OP_AVG_POOL)->quant);
+    T_EQ(gb_count_ops(m, MDL_OP_QUANTIZE), 1); /* the input */
+    c->keep_count = 4;
+    mdl_free(m);
+    mdl_calibration_free(c);
+    gb_free(&g);
+}
+
 TEST(leads_say_how_near_another_class_is)
 {
     static const float a[5] = {1, 7, 2, 4, -9}, b[5] = {8, 6, 0, 0, 0}, nan[5] = {0, 1, NAN},
