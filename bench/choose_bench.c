@@ -5,12 +5,11 @@
  * the front of time against packed bytes, and whether the choice holds what it promises: it and the
  * uniform choices are run in turns, frame by frame, timed by the thread's own clock.
  *
- * --only: just these primitives are measured, of operators that have any of them; in place of the
- * uniform choices, those of the greedy searches. --unfused: in their place, the best choice without
- * pairs as one, and the best for the model as its file has it, an operator a node (figure 6).
+ * --only: just these primitives are measured, of operators that have any of them, and the greedy
+ * searches' choices run in place of the uniform ones. --unfused: the best choices without pairs as
+ * one, and for the model as its file has it, an operator a node (figure 6).
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +36,7 @@ static const struct {
 
 struct options {
     const char *model, *only;
-    long cpu, ms, frames;
+    long ms, frames;
     size_t episodes[COUNTS_MAX], counts; /* of episodes */
     bool inexact, unfused;
 };
@@ -93,12 +92,11 @@ static bool parse_counts(const char *text, struct options *o)
 
 static bool parse(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){.cpu = -1, .ms = 4000, .frames = 20, .episodes = {1000}, .counts = 1};
+    *o = (struct options){.ms = 4000, .frames = 20, .episodes = {1000}, .counts = 1};
     for (int i = 1; i < argc; i++) {
         const char *next = i + 1 < argc ? argv[i + 1] : NULL;
         long *number = strcmp(argv[i], "--ms") == 0       ? &o->ms
                        : strcmp(argv[i], "--frames") == 0 ? &o->frames
-                       : strcmp(argv[i], "--cpu") == 0    ? &o->cpu
                                                           : NULL;
 
         if (argv[i][0] != '-' && !o->model) {
@@ -132,7 +130,7 @@ static void *memory(size_t bytes)
 static void measure(const struct options *o, bool no_fusion, struct measured *ret)
 {
     struct mdl_load_options options = {.const_eval = krn_const_eval, .no_fusion = no_fusion};
-    struct krn_measure_options mo = {.cpu = (int)o->cpu,
+    struct krn_measure_options mo = {.cpu = -1,
                                      .budget_ns = (uint64_t)o->ms * BASE_NS_PER_MS,
                                      .inexact = o->inexact,
                                      .only = o->only};
@@ -258,31 +256,42 @@ static void print_spread(const char *name, double v[SEEDS])
            v[SEEDS - 1]);
 }
 
+struct learned {
+    double least, mean[EPSILONS];
+    size_t episodes, at, count[EPSILONS];
+};
+
+static void add_episode(void *arg, const size_t *nodes, size_t count, double cost)
+{
+    struct learned *l = arg;
+    size_t twentieth = l->at++ * 20 / l->episodes, k = twentieth < 10 ? 0 : twentieth - 9;
+
+    l->mean[k] += nodes && count ? (cost / l->least - l->mean[k]) / (double)++l->count[k] : 0;
+}
+
 /* What SEEDS searches of @episodes find, and, of Q-learning, what an episode of each epsilon costs
  * on average, over the shortest path. */
 static void print_learned(const struct bench *b, size_t episodes, double least)
 {
     static const enum krn_path_algorithm by_chance[] = {KRN_PATH_Q_LEARNING, KRN_PATH_RANDOM};
-    double found[SEEDS], mean[EPSILONS][SEEDS] = {0}, *curve = memory(episodes * sizeof(*curve));
+    double found[SEEDS], mean[EPSILONS][SEEDS] = {0};
 
     printf("{\"episodes\": %zu", episodes);
     for (size_t a = 0; a < base_array_count(by_chance); a++) {
         struct krn_path_options o = {
-            .algorithm = by_chance[a], .episodes = episodes, .curve = a ? NULL : curve};
+            .algorithm = by_chance[a], .episodes = episodes, .episode = a ? NULL : add_episode};
 
         for (size_t s = 0; s < SEEDS; s++) {
-            size_t count[EPSILONS] = {0};
+            struct learned l = {.least = least, .episodes = episodes};
             struct krn_chosen c;
 
             o.seed = s + 1;
+            o.arg = &l;
             search(b, &b->fused, &o, &c);
             found[s] = c.ns / least;
             krn_chosen_deinit(&c);
-            for (size_t e = 0; o.curve && e < episodes; e++) {
-                size_t twentieth = e * 20 / episodes, k = twentieth < 10 ? 0 : twentieth - 9;
-
-                count[k]++;
-                mean[k][s] += (curve[e] / least - mean[k][s]) / (double)count[k];
+            for (size_t k = 0; o.episode && k < EPSILONS; k++) {
+                mean[k][s] = l.mean[k];
             }
         }
         print_spread(krn_path_name(o.algorithm), found);
@@ -294,7 +303,6 @@ static void print_learned(const struct bench *b, size_t episodes, double least)
         print_spread(name, mean[k]);
     }
     printf("}");
-    free(curve);
 }
 
 static const struct krn_path_options shortest = {.algorithm = KRN_PATH_DIJKSTRA};
@@ -474,17 +482,10 @@ int main(int argc, char **argv)
     struct bench b = {0};
 
     if (!parse(argc, argv, &b.o)) {
-        fputs("usage: choose_bench MODEL [--cpu C] [--ms N] [--frames N] [--episodes N[,N...]] "
+        fputs("usage: choose_bench MODEL [--ms N] [--frames N] [--episodes N[,N...]] "
               "[--only NAMES] [--unfused] [--inexact]\n",
               stderr);
         return 2;
-    }
-    if (b.o.cpu >= 0) {
-        cpu_set_t set;
-
-        CPU_ZERO(&set);
-        CPU_SET((size_t)b.o.cpu, &set);
-        sched_setaffinity(0, sizeof(set), &set);
     }
     krn_blas_check(&blas); /* one thread */
     measure(&b.o, false, &b.fused);

@@ -54,9 +54,10 @@ struct krn_path_options {
     enum krn_path_algorithm algorithm;
     size_t episodes; /* Q_LEARNING, RANDOM; 0: 1000 */
     uint64_t seed;
-    /* [episodes] gets the cost of each episode's path, the learning curve of section V-B; borrowed;
-     * NULL: nobody looks */
-    double *curve;
+    /* Q_LEARNING, RANDOM: called with each episode's path, whose costs are the learning curve of
+     * section V-B; NULL: nobody asks */
+    void (*episode)(void *arg, const size_t *nodes, size_t count, double cost);
+    void *arg;
 };
 
 struct krn_path {
@@ -92,8 +93,8 @@ int krn_path_doubt(const struct krn_path_problem *p, const struct krn_path *path
  * @max: most paths to return; if there are more, the cheapest, the smallest and an even spread
  * between them.
  * @bytes_max: limit of a path; 0: none. @ret: [@max], free each by krn_path_deinit(). Byte sums
- * that differ by less than a 1024th of the largest count as equal; the cheapest path of all is
- * always exact. Return: 0, -EINVAL, -ENOMEM, -ENOSPC (no path stays within @bytes_max).
+ * that differ by less than a 1024th of the largest, or of the limit, count as equal; the cheapest
+ * path of all is always exact. Return: 0, -EINVAL, -ENOMEM, -ENOSPC (no path stays within @bytes_max).
  */
 int krn_path_front(const struct krn_path_problem *p, double bytes_max, size_t max,
                    struct krn_path *ret, size_t *ret_count);

@@ -158,6 +158,7 @@ int krn_path_front(const struct krn_path_problem *p, double bytes_max, size_t ma
             step_most = 0;
         }
     }
+    most = bytes_max > 0 ? base_min(most, bytes_max) : most;
     f.cell_bytes = most > 0 ? most / CELLS : 1;
     f.labels = labels = calloc(p->node_count * CELLS, sizeof(*labels));
     ends = calloc(p->node_count * CELLS, sizeof(*ends));

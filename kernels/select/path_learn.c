@@ -67,8 +67,7 @@ static size_t next_count(const struct learner *l, size_t node)
     return step < l->s->p->step_count ? l->s->first[step + 1] - l->s->first[step] : 0;
 }
 
-/* Return: the cost of the path, which is l->now. */
-static double episode(struct learner *l, double epsilon)
+static void episode(struct learner *l, const struct krn_path_options *o, double epsilon)
 {
     const struct krn_path_problem *p = l->s->p;
     size_t from = SIZE_MAX, count = 0;
@@ -88,7 +87,9 @@ static double episode(struct learner *l, double epsilon)
         l->s->trail_count = count;
         memcpy(l->s->trail, l->now, count * sizeof(*l->now));
     }
-    return cost;
+    if (o->episode) {
+        o->episode(o->arg, l->now, count, cost);
+    }
 }
 
 /* Q(s, a) = Q(s, a) (1 - rate) + rate (r + discount max Q(s', .)), from the end to the start; of a
@@ -164,11 +165,8 @@ int krn_path_learn(struct krn_path_search *s, const struct krn_path_options *o, 
     for (size_t i = 0; r == 0 && i < episodes; i++) {
         size_t twentieth = i * 20 / episodes; /* 0-9: epsilon 1; 10: 0.9 ... 18: 0.1; 19: 0 */
         double epsilon = twentieth < 10 ? 1 : (double)(19 - twentieth) / 10;
-        double cost = episode(&l, learn ? epsilon : 1);
 
-        if (o->curve) {
-            o->curve[i] = cost;
-        }
+        episode(&l, o, learn ? epsilon : 1);
         if (learn) {
             keep_and_replay(&l);
         }
