@@ -4,6 +4,7 @@
  *
  *     quantise_bench MODEL FOLDER [--min-max | --kl] [--symmetric] [--keep OP]... [--bound PERCENT]
  *                    [--widen] [--swap] [--order N] [--apart N] [--ms N] [--write FILE]
+ *                    [--front N [--q-learning]]
  *
  * Does what the daemon does for "pipectl quantize": every second example of FOLDER (JPEG, PPM, PGM,
  * raw .f32, in order of name) calibrates, the others judge; with one example, it does both. --widen
@@ -11,7 +12,8 @@
  * and brighter), which go to the same half. --swap: the other half calibrates, but for one example
  * where their number is odd. --order: shuffles the files by this seed. --apart: the last N files
  * take no part, and agreement on them is printed too. --ms: each model is measured for about so
- * long (default 1000; 0: not).
+ * long (default 1000; 0: not). --front: also the front of N proposals, as "pipectl optimise
+ * --front" makes it; --q-learning proposes them.
  */
 #include <dirent.h>
 #include <jansson.h>
@@ -31,8 +33,8 @@ struct options {
     const char *keep[KEEP_MAX];
     size_t keep_count;
     double bound, ms;
-    size_t order, apart;
-    bool min_max, kl, symmetric, widen, swap;
+    size_t order, apart, front;
+    bool q_learning, min_max, kl, symmetric, widen, swap;
 };
 
 static void die(const char *what, const char *why)
@@ -73,6 +75,10 @@ static void parse(int argc, char **argv, struct options *o)
             o->order = strtoul(value(argc, argv, &i), NULL, 10);
         } else if (strcmp(argv[i], "--apart") == 0) {
             o->apart = strtoul(value(argc, argv, &i), NULL, 10);
+        } else if (strcmp(argv[i], "--front") == 0) {
+            o->front = strtoul(value(argc, argv, &i), NULL, 10);
+        } else if (strcmp(argv[i], "--q-learning") == 0) {
+            o->q_learning = true;
         } else if (strcmp(argv[i], "--write") == 0) {
             o->write = value(argc, argv, &i);
         } else if (!o->model) {
@@ -84,7 +90,8 @@ static void parse(int argc, char **argv, struct options *o)
     if (!o->model || !o->folder) {
         die("usage", "quantise_bench MODEL FOLDER [--min-max | --kl] [--symmetric] [--keep OP]... "
                      "[--bound PERCENT] "
-                     "[--widen] [--swap] [--order N] [--apart N] [--ms N] [--write FILE]");
+                     "[--widen] [--swap] [--order N] [--apart N] [--ms N] [--write FILE] "
+                     "[--front N [--q-learning]]");
     }
 }
 
@@ -283,6 +290,18 @@ static void print(const struct krn_quantised *q, const struct krn_examples *e)
     }
 }
 
+static void print_front(const struct krn_quantised *q)
+{
+    printf("       ms  MB weights  MB frame    same  expected   error  integers  inexact\n");
+    for (size_t i = 0; i < q->front_count; i++) {
+        const struct krn_precision *p = &q->front[i];
+
+        printf("%9.3f  %10.2f  %8.2f  %6.2f  %8.2f  %6.4f  %8zu  %7zu\n", p->ns / 1e6,
+               (double)p->packed_bytes / 1e6, (double)p->arena_bytes / 1e6, 100 * p->agreement,
+               100 * p->expected, p->error, p->integers, p->inexact_ops);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct mdl_load_options load = {.name = "bench", .const_eval = krn_const_eval};
@@ -303,11 +322,16 @@ int main(int argc, char **argv)
     q.agreement_min = o.bound / 100;
     q.group = o.widen ? VARIANTS : 1;
     q.measure_ns = (uint64_t)(o.ms * 1e6);
+    q.front_max = o.front;
+    q.front_search = o.q_learning ? KRN_PATH_Q_LEARNING : KRN_PATH_DIJKSTRA;
     r = krn_quantise(o.model, &load, &e, &q, error, &of);
     if (r < 0) {
         die(o.model, error);
     }
     print(&of, &e);
+    if (o.front) {
+        print_front(&of);
+    }
     if (r == KRN_QUANTISE_E_USELESS) {
         printf("f32 serves better: %s\n", error);
     } else if (o.write) {

@@ -24,11 +24,19 @@ void krn_quantised_deinit(struct krn_quantised *q)
     q->calibration = mdl_calibration_free(q->calibration);
     free(q->why);
     q->why = NULL;
+    krn_precisions_free(q->front, q->front_count);
+    q->front = NULL;
+    q->front_count = 0;
 }
 
 const char *krn_kept_why_name(enum krn_kept_why why)
 {
-    return why == KRN_KEPT_ASKED ? "asked" : why == KRN_KEPT_SLOWER ? "slower" : "accuracy";
+    static const char *const names[] = {[KRN_KEPT_ASKED] = "asked",
+                                        [KRN_KEPT_SLOWER] = "slower",
+                                        [KRN_KEPT_ACCURACY] = "accuracy",
+                                        [KRN_KEPT_FRONT] = "front"};
+
+    return names[why];
 }
 
 static bool calibrates(const struct krn_quantise *j, size_t i)
@@ -303,6 +311,7 @@ int krn_quantise(const char *path, const struct mdl_load_options *load, struct k
     j.load.calibration = NULL;
     r = prepare(&j);
     r = r < 0 ? r : decide(&j);
+    r = r < 0 || o->front_max == 0 ? r : krn_quantise_front(&j);
     j.q.took_ns = base_now_ns() - start;
     if (r != 0) {
         krn_quantised_deinit(&j.q);

@@ -114,7 +114,7 @@ int krn_quantise_judge(struct krn_quantise *j, const struct krn_answers *a,
     *ret = (struct krn_judgement){0};
     load.calibration = j->q.calibration;
     r = memory ? mdl_load(j->path, &load, j->error, &m) : krn_quantise_no_memory(j);
-    r = r < 0 ? r : krn_runner_init(&whole, m, NULL, j->error);
+    r = r < 0 ? r : krn_runner_init(&whole, m, j->by, j->error);
     (void)mdl_progress_by(told);
     for (size_t i = 0; r == 0 && i < a->count; i++) {
         mdl_progress(j->pass.what, j->pass.done * a->count + i, j->pass.count * a->count);

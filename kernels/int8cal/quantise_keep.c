@@ -140,38 +140,35 @@ int krn_quantise_measure_again(struct krn_quantise *j)
 #define ONE_BY_ONE 8u
 #define SURELY_WORK 0.25 /* most work that stays f32 for the sake of other examples */
 
-struct candidate {
-    const char *name; /* of the f32 model's operator */
-    double saved;     /* ns, by integers */
-    double work;      /* krn_quantise_work() */
-    double square;    /* loss of accuracy: squared error of the answers if it alone is quantised */
-    double cost;      /* that per ns saved, or per work */
-};
-
 static int dearest_first(const void *a, const void *b)
 {
-    double x = ((const struct candidate *)a)->cost, y = ((const struct candidate *)b)->cost;
+    double x = ((const struct krn_quantise_candidate *)a)->cost,
+           y = ((const struct krn_quantise_candidate *)b)->cost;
 
     return (x < y) - (x > y);
 }
 
-/* The operators that run on integers now. Return: count, -errno. */
-static int find_candidates(struct krn_quantise *j, struct candidate *ret, size_t *ret_count)
+int krn_quantise_candidates(struct krn_quantise *j, size_t kept, struct krn_quantise_candidate *ret,
+                            size_t *ret_count)
 {
     struct mdl_load_options load = j->load;
     struct mdl_model *whole = NULL;
+    size_t now = j->q.calibration->keep_count;
     int r;
 
     load.calibration = j->q.calibration;
+    j->q.calibration->keep_count = kept;
     r = mdl_load(j->path, &load, j->error, &whole);
+    j->q.calibration->keep_count = now;
     *ret_count = 0;
     for (size_t i = 0; r == 0 && i < j->m->op_count; i++) {
         for (size_t k = 0; k < whole->op_count; k++) {
             if (whole->ops[k].quant && strcmp(whole->ops[k].name, j->m->ops[i].name) == 0) {
                 ret[(*ret_count)++] =
-                    (struct candidate){.name = j->m->ops[i].name,
-                                       .saved = j->saved[i],
-                                       .work = krn_quantise_work(j->m, &j->m->ops[i])};
+                    (struct krn_quantise_candidate){.name = j->m->ops[i].name,
+                                                    .op = i,
+                                                    .saved = j->saved[i],
+                                                    .work = krn_quantise_work(j->m, &j->m->ops[i])};
                 break;
             }
         }
@@ -180,8 +177,8 @@ static int find_candidates(struct krn_quantise *j, struct candidate *ret, size_t
     return r;
 }
 
-/* Finds the cost of every candidate by quantising it alone. */
-static int find_costs(struct krn_quantise *j, struct candidate *all, size_t count)
+int krn_quantise_costs(struct krn_quantise *j, const char *what, struct krn_quantise_candidate *all,
+                       size_t count)
 {
     size_t before = j->q.calibration->keep_count;
     int r = 0;
@@ -193,7 +190,7 @@ static int find_costs(struct krn_quantise *j, struct candidate *all, size_t coun
         for (size_t k = 0; r == 0 && k < count; k++) {
             r = k == i ? 0 : krn_quantise_add_keep(j, all[k].name, KRN_KEPT_ACCURACY);
         }
-        krn_quantise_pass(j, "finding operators that cost accuracy", i, count);
+        krn_quantise_pass(j, what, i, count);
         r = r < 0 ? r : krn_quantise_judge(j, &some, &of);
         krn_quantise_cut_keep(j, before);
         all[i].square = r == 0 ? of.square : 0;
@@ -201,8 +198,8 @@ static int find_costs(struct krn_quantise *j, struct candidate *all, size_t coun
     return r;
 }
 
-static int judge_without(struct krn_quantise *j, const struct candidate *all, size_t first,
-                         size_t count, struct krn_judgement *ret)
+static int judge_without(struct krn_quantise *j, const struct krn_quantise_candidate *all,
+                         size_t first, size_t count, struct krn_judgement *ret)
 {
     int r = 0;
 
@@ -264,7 +261,7 @@ static int find_way(struct krn_quantise *j, struct lucky *ret_lucky, bool *ret_s
 }
 
 /* Share of the candidates' work that the first @n have. */
-static double work_of(const struct candidate *all, size_t n, size_t count)
+static double work_of(const struct krn_quantise_candidate *all, size_t n, size_t count)
 {
     double sum = 0, whole = 0;
 
@@ -281,8 +278,8 @@ static double work_of(const struct candidate *all, size_t n, size_t count)
  * looks for one that holds surely; if there is none, takes the one that holds with the most
  * expected. Else tries the larger counts, and takes the first that holds.
  * @what: for krn_quantise_pass(). *best: in: what else holds; out: the count, if that is better. */
-static int find_fewest(struct krn_quantise *j, const struct candidate *all, size_t count,
-                       bool little, const char *what, struct lucky *best)
+static int find_fewest(struct krn_quantise *j, const struct krn_quantise_candidate *all,
+                       size_t count, bool little, const char *what, struct lucky *best)
 {
     size_t first = j->q.calibration->keep_count;
     struct krn_judgement of;
@@ -310,7 +307,7 @@ static int find_fewest(struct krn_quantise *j, const struct candidate *all, size
 }
 
 /* Puts the most expensive operators first: per work, or per ns saved. */
-static void order(struct candidate *all, size_t count, bool by_work)
+static void order(struct krn_quantise_candidate *all, size_t count, bool by_work)
 {
     for (size_t i = 0; i < count; i++) {
         all[i].cost = all[i].square / (by_work ? all[i].work : all[i].saved);
@@ -320,7 +317,7 @@ static void order(struct candidate *all, size_t count, bool by_work)
 
 /* Finds what must stay f32, and makes it so. Times of small operators are noisy, and the fewest by
  * time can be much of the work; so if little work is not enough by time, it is tried by work. */
-static int keep_fewest(struct krn_quantise *j, struct candidate *all, size_t count,
+static int keep_fewest(struct krn_quantise *j, struct krn_quantise_candidate *all, size_t count,
                        struct lucky best, struct krn_judgement *ret)
 {
     size_t first = j->q.calibration->keep_count;
@@ -356,7 +353,7 @@ static int keep_fewest(struct krn_quantise *j, struct candidate *all, size_t cou
 
 int krn_quantise_bound(struct krn_quantise *j, struct krn_judgement *judgement)
 {
-    base_autofree struct candidate *all = calloc(j->m->op_count + 1, sizeof(*all));
+    base_autofree struct krn_quantise_candidate *all = calloc(j->m->op_count + 1, sizeof(*all));
     struct lucky best = {0};
     size_t count = 0;
     bool surely = false;
@@ -365,7 +362,7 @@ int krn_quantise_bound(struct krn_quantise *j, struct krn_judgement *judgement)
     if (r < 0 || surely) {
         return r;
     }
-    r = find_candidates(j, all, &count);
-    r = r < 0 ? r : find_costs(j, all, count);
+    r = krn_quantise_candidates(j, j->q.calibration->keep_count, all, &count);
+    r = r < 0 ? r : krn_quantise_costs(j, "finding operators that cost accuracy", all, count);
     return r < 0 ? r : keep_fewest(j, all, count, best, judgement);
 }

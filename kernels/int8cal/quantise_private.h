@@ -3,7 +3,8 @@
  * kernels/int8cal/quantise_private.h - shared by quantise*.c
  *
  * Lowest first: quantise_judge.c judges a calibration, quantise_keep.c chooses what stays f32
- * for speed and for accuracy, quantise.c shows it examples, finds ranges and decides.
+ * for speed and for accuracy, quantise_front.c makes a front, quantise.c shows examples, finds ranges
+ * and decides.
  */
 #pragma once
 
@@ -49,10 +50,21 @@ struct krn_quantise {
     struct krn_answers learned, judged; /* of learned, the first KRN_RANKED_EXAMPLES have answers */
     struct krn_quantise_way ways[KRN_QUANTISE_WAYS]; /* ways with a larger error */
     struct {
-        const char *what;   /* static */
-        size_t done, count; /* passes over the examples */
-    } pass;                 /* written by krn_quantise_pass() */
+        const char *what;        /* static */
+        size_t done, count;      /* passes over the examples */
+    } pass;                      /* written by krn_quantise_pass() */
+    const struct krn_choice *by; /* primitives of what is judged; NULL: by static preference */
     struct krn_quantised q;
+};
+
+/* An operator that can run on integers. */
+struct krn_quantise_candidate {
+    const char *name; /* of the f32 model's operator */
+    size_t op;        /* its index there */
+    double saved;     /* ns, by integers */
+    double work;      /* krn_quantise_work() */
+    double square;    /* loss of accuracy: squared error of the answers if it alone is quantised */
+    double cost;      /* that per ns saved, or per work */
 };
 
 /* ---- quantise_judge.c ---- */
@@ -102,8 +114,23 @@ int krn_quantise_speed(struct krn_quantise *j);
  * time. */
 int krn_quantise_measure_again(struct krn_quantise *j);
 
+/** krn_quantise_candidates() - finds the operators that can run on integers beside the first @kept
+ * that stay f32. @ret: [j->m->op_count]. Return: 0, negative. */
+int krn_quantise_candidates(struct krn_quantise *j, size_t kept, struct krn_quantise_candidate *ret,
+                            size_t *ret_count);
+/** krn_quantise_costs() - sets `square` of all candidates, each quantised alone. @what: for
+ * krn_quantise_pass(). Return: 0, negative. */
+int krn_quantise_costs(struct krn_quantise *j, const char *what, struct krn_quantise_candidate *all,
+                       size_t count);
+
 /** krn_quantise_bound() - keeps the ops that cost most in f32, as few as the judging examples need
  * to agree
  * @judgement: in: without these ops; out: with them. Return: 0; KRN_QUANTISE_E_USELESS;
  * negative. */
 int krn_quantise_bound(struct krn_quantise *j, struct krn_judgement *judgement);
+
+/* ---- quantise_front.c ---- */
+
+/** krn_quantise_front() - adds the front to j->q. Return: 0, negative. */
+int krn_quantise_front(struct krn_quantise *j);
+void krn_precisions_free(struct krn_precision *of, size_t count);

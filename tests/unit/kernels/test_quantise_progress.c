@@ -43,9 +43,10 @@ void __wrap_mdl_progress(const char *what, size_t done, size_t of)
     }
 }
 
-static void quantise(double agreement, bool either)
+static void quantise(double agreement, bool either, size_t front)
 {
-    struct krn_quantise_options o = {.either = either, .agreement_min = agreement};
+    struct krn_quantise_options o = {
+        .either = either, .agreement_min = agreement, .front_max = front};
     struct mdl_load_options load = {.name = "digits", .const_eval = krn_const_eval};
     struct krn_examples e = KRN_EXAMPLES_NULL;
     struct krn_quantised of = KRN_QUANTISED_NULL;
@@ -72,22 +73,31 @@ static void quantise(double agreement, bool either)
         fprintf(stderr, "%s: %zu of %zu\n", steps[i].what, steps[i].done, steps[i].of);
     }
     T_EQ(wrong, 0);
+    T_EQ(of.front_count > 0, front > 0);
     krn_quantised_deinit(&of);
     krn_examples_deinit(&e);
 }
 
 TEST(no_step_begins_again)
 {
-    quantise(0, true);
+    quantise(0, true, 0);
     T_TRUE(count >= 3); /* calibrating, comparing, judging */
-    quantise(0, false);
+    quantise(0, false, 0);
     T_TRUE(count >= 3);
 }
 
 /* All answers of noise have to agree surely: operators are left in f32. */
 TEST(nor_where_operators_stay_f32)
 {
-    quantise(1, true);
+    quantise(1, true, 0);
+    T_TRUE(count >= 5);
+}
+
+TEST(nor_where_a_front_is_made)
+{
+    quantise(0, true, 4);
+    T_TRUE(count >= 5);
+    quantise(1, true, 4);
     T_TRUE(count >= 5);
 }
 
