@@ -208,7 +208,8 @@ void dmn_choose_keep(const struct dmn_choose *c, bool special, struct dmn_kept_c
 {
     *ret = (struct dmn_kept_choice){.special = special,
                                     .outdated = c->outdated,
-                                    .doubt = c->chosen ? c->doubt : 0,
+                                    .doubt = c->chosen && c->options.exact ? c->doubt : 0,
+                                    .wanted = c->options,
                                     .tries = c->tries};
     for (size_t k = 0; k < c->kind_count; k++) {
         const struct krn_chosen *of = &c->of[k];

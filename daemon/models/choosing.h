@@ -50,6 +50,7 @@ struct dmn_kept_choice {
     bool special;         /* measured, or named by a user: other loads may choose otherwise */
     const char *outdated; /* static; as in struct dmn_choose */
     double doubt;         /* as in struct dmn_choose */
+    struct krn_choose_options wanted;
     struct dmn_choose_tries tries;
     uint64_t tried_ns; /* when the last one ended */
     size_t count;

@@ -172,6 +172,9 @@ static void begin(struct dmn_model *m)
     }
     r->gives_way = true;
     r->load->choose.anew = true;
+    if (m->choice.wanted.exact) { /* else examples judged, which are gone */
+        r->load->choose.options = m->choice.wanted;
+    }
     if (!m->choice.outdated) {
         take_known(m, &r->load->choose);
     }

@@ -255,6 +255,19 @@ static const char *outdated(json_t *root, const struct key *key)
     return NULL;
 }
 
+/* What a call asked for holds for later loads, too. */
+static void take_wanted(json_t *root, struct krn_choose_options *o)
+{
+    const char *wanted = json_string_value(json_object_get(root, "wanted"));
+    const char *packed = wanted ? strrchr(wanted, '-') : NULL;
+
+    if (packed) {
+        o->objective = strncmp(wanted, "memory", strlen("memory")) == 0 ? KRN_MEMORY : KRN_LATENCY;
+        o->exact = strstr(wanted, "-inexact") == NULL;
+        o->packed_bytes_max = strtoull(packed + 1, NULL, 10);
+    }
+}
+
 int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char *name)
 {
     base_autofree struct key *key = malloc(sizeof(*key));
@@ -266,6 +279,7 @@ int dmn_choose_read(struct dmn_choose *c, const struct mdl_model *m, const char 
         dmn_state_file_read(DMN_STATE_CHOICE, path, m->identity, &root) != 0) {
         return -ENOENT;
     }
+    take_wanted(root, &c->options);
     describe(c, key);
     c->outdated = outdated(root, key);
     c->doubt = json_number_value(json_object_get(root, "doubt"));

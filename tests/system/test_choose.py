@@ -99,6 +99,10 @@ def searches_bounds_and_the_front():
         equal(primitives(d), before, "asking changed something")
         small = d.call("Optimise", {"ms": 50, "objective": "memory"})["choice"]
         check(small["kinds"][0]["packed_bytes"] <= front[-1]["packed_bytes"], (small, front))
+        chosen = primitives(d)
+        d.stop()
+        with Daemon(config=EPS, state_dir=d.state_dir) as again: # what was asked for holds
+            equal((primitives(again), "objective" in again.log()), (chosen, False))
 
 
 def the_front_is_drawn():
