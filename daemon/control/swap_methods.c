@@ -14,6 +14,7 @@
 #include "kernels/int8cal/quantise.h"
 
 #define AGREEMENT 0.98
+#define FRONT_PROPOSALS 12u
 
 static void failed(struct dmn_hot_swap *r, const struct dmn_outcome *why)
 {
@@ -191,8 +192,34 @@ struct quantise {
     const char **keep;  /* owned list; names borrowed from `parameters` */
     json_t *parameters; /* our reference: it holds the names */
     bool wants_ranges;
+    double lost_max;         /* take the fastest of the front that loses no more; < 0: none of it */
+    size_t taken;            /* of the front; SIZE_MAX: none */
     struct krn_quantised of; /* its calibration goes to the load */
 };
+
+/* Takes a point of the front. Return: as krn_quantise(). */
+static int take_point(struct dmn_load *l, struct quantise *q)
+{
+    struct krn_choose_options *o = &l->choose.options;
+    int r;
+
+    if (q->lost_max < 0) {
+        snprintf(l->error, sizeof(l->error), "it was only to be listed");
+        return KRN_QUANTISE_E_USELESS;
+    }
+    q->taken = krn_quantised_within(&q->of, q->lost_max);
+    if (q->taken == SIZE_MAX) {
+        snprintf(l->error, sizeof(l->error),
+                 "no choice of the front loses at most %.2f %% of the classes", 100 * q->lost_max);
+        return KRN_QUANTISE_E_USELESS;
+    }
+    o->exact = !q->of.front[q->taken].inexact;
+    o->packed_bytes_max = q->of.front[q->taken].packed_bytes_max;
+    l->choose.anew = true;
+    r = krn_quantised_take(&q->of, q->taken);
+    l->as_is = !q->of.calibration;
+    return r;
+}
 
 /* Work thread. */
 static int prepare(struct dmn_hot_swap *r)
@@ -205,6 +232,9 @@ static int prepare(struct dmn_hot_swap *r)
                                     .const_eval = krn_const_eval};
     int error = krn_quantise(l->path, &load, &q->swap.examples->set, &q->options, l->error, &q->of);
 
+    if (error == 0 && q->options.front_max) {
+        error = take_point(l, q);
+    }
     if (error == 0) {
         l->ranges = base_take(q->of.calibration);
     }
@@ -222,6 +252,23 @@ static json_t *kept_json(const struct quantise *q, const struct mdl_calibration 
     return list;
 }
 
+static json_t *points_json(const struct krn_quantised *of)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < of->front_count; i++) {
+        const struct krn_precision *p = &of->front[i];
+
+        json_array_append_new(
+            list, json_pack("{s:f, s:I, s:I, s:f, s:f, s:o, s:I, s:I}", "ms", p->ns / 1e6,
+                            "packed_bytes", (json_int_t)p->packed_bytes, "frame_bytes",
+                            (json_int_t)p->arena_bytes, "agreement", p->agreement, "expected",
+                            p->expected, "error", json_text_number(p->error), "integers",
+                            (json_int_t)p->integers, "inexact", (json_int_t)p->inexact_ops));
+    }
+    return list;
+}
+
 static json_t *outcome(const struct dmn_hot_swap *r)
 {
     const struct quantise *q = r->of;
@@ -230,8 +277,8 @@ static json_t *outcome(const struct dmn_hot_swap *r)
 
     return json_pack(
         "{s:{s:s, s:b, s:o, s:s, s:I, s:I, s:b, s:I, s:o, s:I, s:f, s:f, s:o, s:o, s:o, s:o, s:I, "
-        "s:I, s:o, s:o, s:f, s:s}, s:s}",
-        "quantised", "model", r->load->name, "serves", c != NULL, "why",
+        "s:I, s:o, s:o, s:f, s:s, s:o, s:o}, s:s}",
+        "quantised", "model", r->load->name, "serves", r->error == 0, "why",
         json_text_shown(r->error > 0 ? r->load->error : ""), "method",
         of->method == KRN_CALIBRATE_KL ? "kl" : "min-max", "calibrated", (json_int_t)of->calibrated,
         "judged", (json_int_t)of->judged, "held_out", of->held_out, "left_out",
@@ -242,7 +289,9 @@ static json_t *outcome(const struct dmn_hot_swap *r)
         dmn_json_positive(of->f32_ns / 1e6), "int8_ms", dmn_json_positive(of->int8_ns / 1e6),
         "integers", (json_int_t)of->integers, "products", (json_int_t)of->products, "kept",
         kept_json(q, c), "ranges", q->wants_ranges && c ? mdl_calibration_json(c) : json_null(),
-        "took_ms", (double)of->took_ns / 1e6, "note", "", "model", r->load->name);
+        "took_ms", (double)of->took_ns / 1e6, "note", "", "front", points_json(of), "taken",
+        q->taken < of->front_count ? json_integer((json_int_t)q->taken) : json_null(), "model",
+        r->load->name);
 }
 
 static void keep_failed(struct dmn_call *c, int error)
@@ -294,10 +343,15 @@ static void off_serves(struct dmn_hot_swap *r)
 /* Return: true; false: the call was answered. */
 static bool take_options(struct dmn_call *c, const struct dmn_choose *choose, struct quantise *q)
 {
-    const char *method = dmn_call_text(c, "method");
+    const char *method = dmn_call_text(c, "method"), *search = dmn_call_text(c, "algorithm");
     json_t *keep = json_object_get(c->parameters, "keep");
     double ms = choose->ms;
 
+    q->lost_max = -1;
+    q->taken = SIZE_MAX;
+    if (search && !krn_path_find(search, &q->options.front_search)) {
+        return dmn_call_invalid(c, "algorithm");
+    }
     if (method && strcmp(method, "min-max") != 0 && strcmp(method, "kl") != 0) {
         return dmn_call_invalid(c, "method");
     }
@@ -307,9 +361,11 @@ static bool take_options(struct dmn_call *c, const struct dmn_choose *choose, st
     q->options.symmetric = dmn_call_asks(c, "symmetric");
     q->options.agreement_min = AGREEMENT;
     if (!dmn_call_number(c, "agreement", 0, 1, &q->options.agreement_min) ||
+        !dmn_call_number(c, "at_most_lost", 0, 1, &q->lost_max) ||
         !dmn_call_number(c, "ms", 0, 600000, &ms)) {
         return false;
     }
+    q->options.front_max = dmn_call_asks(c, "front") || q->lost_max >= 0 ? FRONT_PROPOSALS : 0;
     q->options.measure_ns = (uint64_t)ms * BASE_NS_PER_MS;
     q->keep = calloc(json_array_size(keep) + 1, sizeof(*q->keep));
     for (size_t i = 0; q->keep && i < json_array_size(keep); i++) {

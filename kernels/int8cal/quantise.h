@@ -100,6 +100,6 @@ int krn_quantise(const char *path, const struct mdl_load_options *load, struct k
 /** krn_quantised_within() - Return: the fastest point of the front of which at most the share @lost
  * of the examples, judged and expected, gets another class than in f32; SIZE_MAX: none. */
 size_t krn_quantised_within(const struct krn_quantised *q, double lost);
-/** krn_quantised_take() - makes @q what point @point of its front says, which then no longer is one;
- * all in f32: without a calibration. Return: 0, -ENOMEM. */
+/** krn_quantised_take() - makes @q what point @point of its front says, which then is none
+ * @q: without a calibration, if all is in f32. Return: 0, -ENOMEM. */
 int krn_quantised_take(struct krn_quantised *q, size_t point);

@@ -10,7 +10,8 @@
 #include "kernels/select/mixed.h"
 
 #define MEASURE_SHARE 4u /* of measure_ns, for each choice: one part in so many */
-#define PACKED_MAX 3u    /* choices of primitives for the same data types */
+#define PACKED_MAX 2u    /* choices of primitives for the same data types */
+#define AS_FAST 1.02     /* times are not surer */
 #define PROPOSED_MAX 32u /* data types, with f32 and integers everywhere */
 
 struct proposal {
@@ -113,7 +114,6 @@ static bool keeps_all(const struct front *f, size_t i, const void *arg)
     return f && i < f->count && *(const bool *)arg;
 }
 
-/* As the answer without a front has it. */
 static bool keeps_as_now(const struct front *f, size_t i, const void *arg)
 {
     (void)arg;
@@ -289,7 +289,8 @@ static int make_proposals(struct front *f)
 
 static bool beats(const struct krn_precision *a, const struct krn_precision *b)
 {
-    return a->ns <= b->ns && a->packed_bytes + a->arena_bytes <= b->packed_bytes + b->arena_bytes &&
+    return a->ns <= AS_FAST * b->ns &&
+           a->packed_bytes + a->arena_bytes <= b->packed_bytes + b->arena_bytes &&
            a->agreement >= b->agreement && a->error <= b->error;
 }
 

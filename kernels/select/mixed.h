@@ -3,10 +3,11 @@
  * kernels/select/mixed.h - the data type of each op as part of the path
  *
  * The nodes of the path (kernels/select/path.h) are the primitives of the f32 model's ops, and,
- * where the quantised model has the same op, those on bytes. Bytes are a third layout: an edge from
- * f32 to bytes costs a quantisation of the value, one from bytes to f32 the way back. An op on bytes
+ * where the quantised model has the same op, those on bytes. Bytes are a layout: an edge from f32
+ * to bytes costs a quantisation of the value, one from bytes to f32 the way back. An op on bytes
  * costs accuracy: errors of single ops add up, since those of rounding are nearly independent. What
- * a path costs is ns + weight * bytes, and its fronts are over that and the error.
+ * a path costs is ns + weight * bytes, and its fronts are over that and the error. A primitive in
+ * NCHW always pays for both its changes of layout here.
  *
  * Source: M. de Prado et al. (QS-DNN), table I (data type) and section IV-C3: of what Q-learning
  * finds, what is at most 25 % slower than the fastest is judged by examples. Here the exact front

@@ -94,7 +94,8 @@ int krn_path_doubt(const struct krn_path_problem *p, const struct krn_path *path
  * between them.
  * @bytes_max: limit of a path; 0: none. @ret: [@max], free each by krn_path_deinit(). Byte sums
  * that differ by less than a 1024th of the largest, or of the limit, count as equal; the cheapest
- * path of all is always exact. Return: 0, -EINVAL, -ENOMEM, -ENOSPC (no path stays within @bytes_max).
+ * path of all is always exact. Return: 0, -EINVAL, -ENOMEM, -ENOSPC (no path stays within
+ * @bytes_max).
  */
 int krn_path_front(const struct krn_path_problem *p, double bytes_max, size_t max,
                    struct krn_path *ret, size_t *ret_count);

@@ -184,7 +184,11 @@ static const struct cli_option OPTIMISE[] = {
     {"ms", "N", "@none", "time to measure each execution place", CLI_WHOLE, 0, 1, 600000, "ms"},
     {"pareto", NULL, NULL, "change nothing; list the best choices", CLI_FLAG,
      .parameter = "pareto"},
-    {"page", "FILE", "@file", "with a chart of them in the page FILE.html", TEXT(page)},
+    {"front", NULL, NULL, "with --calibrate: list the best in time, accuracy and memory", CLI_FLAG,
+     AT(front)},
+    {"at-most-lost", "PERCENT", "@none",
+     "serve the fastest of them that keeps all classes but so many", TEXT(lost)},
+    {"page", "FILE", "@file", "with charts of what is listed in the page FILE.html", TEXT(page)},
     {0}};
 static const struct cli_option QUANTIZE[] = {
     {THE_MODEL, .parameter = "model"},

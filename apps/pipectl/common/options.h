@@ -20,8 +20,8 @@ struct ctl_common {
 /* What the other options say that become no parameter of a call. Each command has those of its
  * rows; who reads them sets defaults. */
 struct ctl_options {
-    const char *model, *output, *page, *write, *calibrate, *sort;
-    bool all, once, trials, live, cancel;
+    const char *model, *output, *page, *write, *calibrate, *sort, *lost;
+    bool all, once, trials, live, cancel, front;
     double seconds, interval_s, wait_s, bound;
     const char *save_to, *sample; /* doctor */
     /* infer, bench */
