@@ -79,9 +79,8 @@ static void store(const struct one_op *o, size_t pixel, size_t channel, double s
 {
     static const size_t one[2] = {1, 1};
     const struct mdl_tensor *y = &o->tensors[o->op.out[0]];
-    double scale = o->op.scale ? fabs((double)o->op.scale[channel]) : 1;
     double shift = o->op.shift ? fabs((double)o->op.shift[channel]) : 0;
-    float v = (float)(scale * s + shift);
+    float v = (float)(s + shift);
 
     if (o->op.residual != MDL_RESIDUAL_NONE) {
         size_t r = o->op.residual_in;
@@ -103,7 +102,9 @@ double strassen_magnitude(const struct one_op *o, size_t lanes, struct one_op_bu
         one_op_die("calloc");
     }
     for (size_t i = 0; i < outs * k; i++) {
-        w[i] = magnitude_at(o->buffers[o->op.in[1]].data, i);
+        double scale = o->op.scale ? fabs((double)o->op.scale[i / k]) : 1;
+
+        w[i] = scale * magnitude_at(o->buffers[o->op.in[1]].data, i);
     }
     for (size_t i = 0; i < pixels; i += 2) {
         size_t other = i + 1 < pixels ? i + 1 : i; /* an odd pixel is a pair with itself */
