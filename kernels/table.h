@@ -30,6 +30,9 @@ MDL_OPERATORS(KRN_DECLARE_REFERENCE)
     X(krn_conv_f32_nhwc_wino4__##isa)                                                              \
     X(krn_conv_f32_nhwc_wino2__##isa)                                                              \
     X(krn_conv_f32_nhwc_wino2_5x5__##isa)                                                          \
+    X(krn_conv_f32_nhwc_wino4_1x3__##isa)                                                          \
+    X(krn_conv_f32_nhwc_wino4_1x5__##isa)                                                          \
+    X(krn_conv_f32_nhwc_wino4_1x7__##isa)                                                          \
     X(krn_conv_f32_nhwc_strassen__##isa)                                                           \
     X(krn_conv_f32_nhwc_stem__##isa)                                                               \
     X(krn_conv_f32_nhwc_igemm__##isa)                                                              \

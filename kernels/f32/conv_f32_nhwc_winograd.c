@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * 3x3 and 5x5 convolutions of stride 1 by Winograd's minimal filtering, with table entries for
- * F(2x2, 3x3), F(4x4, 3x3), F(6x6, 3x3) and F(2x2, 5x5).
+ * F(2x2, 3x3), F(4x4, 3x3), F(6x6, 3x3) and F(2x2, 5x5); and those of one row or column, with
+ * entries for F(4, 3), F(4, 5) and F(4, 7).
  *
  * kernels/f32/wino_team.h describes how a team computes it. Transformed weights are 1.8, 4, 7 and
- * 1.4 times as large. If they would outgrow the cache, they are kept untransformed and transformed
- * on the fly: that takes a few percent of the time, less than reading them from memory. Small ones
- * are transformed once, when packed.
+ * 1.4 times as large; those of lines 2, 1.6 and 1.4 times. If they would outgrow the cache, they
+ * are kept untransformed and transformed on the fly: that takes a few percent of the time, less
+ * than reading them from memory. Small ones are transformed once, when packed.
  */
 #include <math.h>
 
@@ -14,14 +15,13 @@
 #include "kernels/common/planned.h"
 #include "kernels/f32/winograd.h"
 
-#define TAPS_MAX (KRN_WINO_SIDE_MAX * KRN_WINO_SIDE_MAX)
+#define TAPS_MAX 25u                /* 5x5 */
 #define CHANNELS_MAX 64u            /* of a block */
+#define LINE_CHANNELS_MAX 192u      /* if tiles are lines */
 #define READY_BYTES (1024u * 1024u) /* transformed when packed, if no larger */
 
 struct plan {
     struct krn_wino_plan w;
-    struct krn_wino_form form;
-    size_t taps;
     bool ready; /* weights are transformed when packed */
 };
 
@@ -29,12 +29,10 @@ static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct k
                     struct plan *p)
 {
     if (!krn_conv_of(m, op, &p->w.c) ||
-        !krn_wino_plan(&p->w, krn_wino_size(form.pairs, form.side), form.side, sizeof(float),
-                       sizeof(float), CHANNELS_MAX)) {
+        !krn_wino_plan(&p->w, form, sizeof(float), sizeof(float),
+                       form.line ? LINE_CHANNELS_MAX : CHANNELS_MAX)) {
         return false;
     }
-    p->form = form;
-    p->taps = form.side * form.side;
     p->ready = p->w.points * p->w.c.cg * p->w.lanes * sizeof(float) <= READY_BYTES;
     p->w.u_bytes = p->ready ? 0 : p->w.points * krn_wino_u_point(p->w.channels) * sizeof(float);
     return true;
@@ -53,20 +51,32 @@ struct costs {
 static double time_of(const struct plan *p)
 {
     static const struct costs costs[] = {{220, 155}, {430, 230}, {1000, 440}}, wide = {430, 390};
-    const struct costs *c = p->form.side == 5 ? &wide : &costs[p->form.pairs - 1];
+    static const struct costs lines[] = {[1] = {70, 25}, {90, 25}, {110, 70}};
+    const struct krn_wino_form *f = &p->w.form;
+    const struct costs *c = f->line        ? &lines[f->pairs - 1]
+                            : f->side == 5 ? &wide
+                                           : &costs[f->pairs - 1];
     double tiles = (double)p->w.work.tiles, in = (double)p->w.c.cg, out = (double)p->w.lanes;
-    double chunks = p->ready ? 0 : ceil(tiles / (double)KRN_WINO_TILES_MAX);
+    double chunks = p->ready ? 0 : ceil(tiles / (double)p->w.work.tiles_max);
 
     return (PRODUCT_COST * tiles * (double)p->w.points * in * out + tiles * (in + out) * c->tile +
             chunks * in * out * c->filter) /
            KRN_VL;
 }
 
+/* It skips rows of taps that are padding. */
 static double time_of_igemm(const struct plan *p)
 {
-    double pixels = (double)(p->w.c.y.n * p->w.c.y.h * p->w.c.y.w);
+    const struct krn_conv *c = &p->w.c;
+    size_t rows = 0;
 
-    return IGEMM_COST * pixels * (double)p->taps * (double)p->w.c.cg * (double)p->w.lanes / KRN_VL;
+    for (size_t y = 0; y < c->y.h; y++) {
+        struct krn_range in = krn_taps((ptrdiff_t)y - c->win.top, c->win.kh, 1, c->x.h);
+
+        rows += in.end - in.begin;
+    }
+    return IGEMM_COST * (double)(c->y.n * c->y.w * rows * c->win.kw) * (double)c->cg *
+           (double)p->w.lanes / KRN_VL;
 }
 
 /* Larger tiles are less exact, so supports() accepts one only if it is faster than every smaller
@@ -74,7 +84,7 @@ static double time_of_igemm(const struct plan *p)
  * fastest. */
 static bool supports(const struct mdl_model *m, const struct mdl_op *op, struct krn_wino_form form)
 {
-    struct krn_wino_form smaller = {1, form.side};
+    struct krn_wino_form smaller = {1, 3, false};
     struct plan p, other;
     double time;
 
@@ -82,7 +92,7 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op, struct 
         return false;
     }
     time = time_of(&p);
-    for (; form.side == 3 && smaller.pairs < form.pairs; smaller.pairs++) {
+    for (; form.side == 3 && !form.line && smaller.pairs < form.pairs; smaller.pairs++) {
         if (plan_of(m, op, smaller, &other) && time_of(&other) <= time) {
             return false;
         }
@@ -93,7 +103,7 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op, struct 
 /* the weights, then a row of zeros for the padding */
 static size_t packed_floats(const struct plan *p)
 {
-    return (p->ready ? p->w.points : p->taps) * p->w.c.cg * p->w.lanes;
+    return (p->ready ? p->w.points : p->w.c.taps) * p->w.c.cg * p->w.lanes;
 }
 
 static void pack(const struct mdl_model *m, const struct mdl_op *op, const struct plan *p,
@@ -102,7 +112,7 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, const struc
     const struct mdl_tensor *t = &m->tensors[op->in[1]];
     const uint8_t *w = krn_const_ptr(m, op->in[1]);
 
-    memset(out + packed_floats(p), 0, CHANNELS_MAX * sizeof(float));
+    memset(out + packed_floats(p), 0, p->w.channels * sizeof(float));
     if (!p->ready) {
         krn_igemm_pack_group(m, op, &p->w.c, 0, out);
         return;
@@ -122,10 +132,10 @@ static void pack(const struct mdl_model *m, const struct mdl_op *op, const struc
                                               (ptrdiff_t)sizeof(float);
 
                 KRN_ISA_FN(krn_igemm_pack)
-                (taps, from, p->taps, n, krn_wino_panel_used(&p->w, panel), t->stride[0],
+                (taps, from, p->w.c.taps, n, krn_wino_panel_used(&p->w, panel), t->stride[0],
                  p->w.c.tap_stride, t->stride[1], op->scale ? op->scale + o : NULL, 1.0f);
                 KRN_ISA_FN(krn_wino_filter)
-                (p->form, taps, n * lanes, n, lanes, out + c * lanes, count * lanes);
+                (p->w.form, taps, n * lanes, n, lanes, out + c * lanes, count * lanes);
             }
             out += p->w.points * count * lanes;
         }
@@ -146,7 +156,7 @@ static const struct job *job_of(const struct krn_wino_job *team)
 static void transform(const struct krn_wino_job *team, const void *const *at, size_t channels,
                       void *v, size_t v_point)
 {
-    KRN_ISA_FN(krn_wino_input)(job_of(team)->p.form.pairs, at, channels, v, v_point);
+    KRN_ISA_FN(krn_wino_input)(team->plan->form, at, channels, v, v_point);
 }
 
 static void multiply(const struct krn_wino_job *team, size_t block, size_t panel, size_t tiles,
@@ -172,11 +182,11 @@ static void multiply(const struct krn_wino_job *team, size_t block, size_t panel
         p.u = w + j->p.w.points * (channels.begin * j->p.w.lanes + panel * KRN_TILE_LANES * count);
         p.u_point = count * lanes;
     } else {
-        w += j->p.taps * j->p.w.c.cg * panel * KRN_TILE_LANES + channels.begin * lanes;
+        w += j->p.w.c.taps * j->p.w.c.cg * panel * KRN_TILE_LANES + channels.begin * lanes;
         p.u = u;
         p.u_point = krn_wino_u_point(count);
         KRN_ISA_FN(krn_wino_filter)
-        (j->p.form, w, j->p.w.c.cg * lanes, count, lanes, u, p.u_point);
+        (j->p.w.form, w, j->p.w.c.cg * lanes, count, lanes, u, p.u_point);
     }
     KRN_ISA_FN(krn_wino_product)(&p);
 }
@@ -189,7 +199,7 @@ static void output(const struct krn_wino_job *team, size_t panel, size_t first, 
     const struct krn_img *y = &j->p.w.c.y;
     const size_t lanes = krn_wino_panel_lanes(&j->p.w, panel);
     struct krn_wino_output o = {
-        .form = j->p.form,
+        .form = j->p.w.form,
         .m_point = krn_wino_m_point(team->plan, tiles),
         .channels = krn_wino_panel_used(&j->p.w, panel),
         .channel = panel * KRN_TILE_LANES,
@@ -235,7 +245,7 @@ static void run(const struct krn_call *call, struct krn_wino_form form)
         return supports(m, op, form);                                                              \
     }                                                                                              \
     KRN_PACKED_BYTES_AS(size##_packed_bytes, struct plan, size##_of,                               \
-                        (packed_floats(&p) + CHANNELS_MAX) * sizeof(float))                        \
+                        (packed_floats(&p) + p.w.channels) * sizeof(float))                        \
     KRN_PACK_AS(size##_pack, struct plan, size##_of, pack(m, op, &p, dst))                         \
     KRN_WINO_SCRATCH(size, struct plan, size##_of)                                                 \
     static void size##_run(const struct krn_call *call)                                            \
@@ -248,7 +258,8 @@ static void run(const struct krn_call *call, struct krn_wino_form form)
                       .frames_at_once = size##_frames,                                             \
                       .frames_scratch_bytes = size##_frames_scratch, .run = size##_run)
 
-#define F(pairs, side) ((struct krn_wino_form){pairs, side})
+#define F(pairs, side) ((struct krn_wino_form){pairs, side, false})
+#define LINE(pairs, side) ((struct krn_wino_form){pairs, side, true})
 
 /* F(6x6, 3x3) rounds beyond 1e-5 of sums of 576 terms of unit size, which ONNX's own tests allow.
  */
@@ -256,3 +267,6 @@ PRIMITIVE(wino2, F(1, 3), false);
 PRIMITIVE(wino4, F(2, 3), false);
 PRIMITIVE(wino6, F(3, 3), true);
 PRIMITIVE(wino2_5x5, F(2, 5), false);
+PRIMITIVE(wino4_1x3, LINE(2, 3), false);
+PRIMITIVE(wino4_1x5, LINE(3, 5), false);
+PRIMITIVE(wino4_1x7, LINE(4, 7), false);

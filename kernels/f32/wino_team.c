@@ -42,8 +42,8 @@ struct corner {
 static struct corner corner_of(const struct krn_wino_plan *p, size_t t)
 {
     return (struct corner){.n = t / p->cols / p->rows,
-                           .y = t / p->cols % p->rows * p->size,
-                           .x = t % p->cols * p->size};
+                           .y = t / p->cols % p->rows * p->size[0],
+                           .x = t % p->cols * p->size[1]};
 }
 
 struct krn_wino_place krn_wino_place(const struct krn_wino_plan *p, size_t t)
@@ -52,17 +52,18 @@ struct krn_wino_place krn_wino_place(const struct krn_wino_plan *p, size_t t)
     struct corner at = corner_of(p, t);
 
     return (struct krn_wino_place){.pixel = (at.n * y->h + at.y) * y->w + at.x,
-                                   .rows = base_min(p->size, y->h - at.y),
-                                   .cols = base_min(p->size, y->w - at.x)};
+                                   .rows = base_min(p->size[0], y->h - at.y),
+                                   .cols = base_min(p->size[1], y->w - at.x)};
 }
 
 /* addresses of a tile's pixels, all of which lie in the image, the first one at @from */
-static inline __attribute__((always_inline)) void
-inner_pixels(const uint8_t *from, size_t row, size_t step, size_t span, const void **ret)
+static inline __attribute__((always_inline)) void inner_pixels(const uint8_t *from, size_t row,
+                                                               size_t step, size_t rows,
+                                                               size_t cols, const void **ret)
 {
-    for (size_t y = 0; y < span; y++, from += row) {
+    for (size_t y = 0; y < rows; y++, from += row) {
 #pragma GCC unroll 8
-        for (size_t x = 0; x < span; x++) {
+        for (size_t x = 0; x < cols; x++) {
             *ret++ = from + x * step;
         }
     }
@@ -70,11 +71,11 @@ inner_pixels(const uint8_t *from, size_t row, size_t step, size_t span, const vo
 
 /* the same for a tile that reaches beyond the image, whose pixels @in_y and @in_x lie in it, the
  * first of them at @from; the others are zeros */
-static void border_pixels(const uint8_t *from, size_t row, size_t step, size_t span,
+static void border_pixels(const uint8_t *from, size_t row, size_t step, const size_t span[2],
                           struct krn_range in_y, struct krn_range in_x, const void *zeros,
                           const void **ret)
 {
-    for (size_t y = 0; y < span; y++) {
+    for (size_t y = 0; y < span[0]; y++) {
         struct krn_range in = y >= in_y.begin && y < in_y.end ? in_x : (struct krn_range){0, 0};
         size_t x = 0;
 
@@ -84,11 +85,17 @@ static void border_pixels(const uint8_t *from, size_t row, size_t step, size_t s
         for (const uint8_t *at = from; x < in.end; x++, at += step) {
             *ret++ = at;
         }
-        for (; x < span; x++) {
+        for (; x < span[1]; x++) {
             *ret++ = zeros;
         }
         from += in.end > in.begin ? row : 0;
     }
+}
+
+/* the first pixel that lies in the image, of a tile from @first on; 0 if none does */
+static size_t first_in(ptrdiff_t first, struct krn_range in)
+{
+    return in.begin < in.end ? (size_t)(first + (ptrdiff_t)in.begin) : 0;
 }
 
 /* addresses of the pixels of tile @t, row by row, at channel @channel; @ret: [points] */
@@ -98,20 +105,21 @@ static void pixels_of(const struct krn_wino_job *j, size_t t, size_t channel, co
     const struct krn_img *x = &p->c.x;
     struct corner at = corner_of(p, t);
     ptrdiff_t iy = (ptrdiff_t)at.y - p->c.win.top, ix = (ptrdiff_t)at.x - p->c.win.left;
-    struct krn_range in_y = krn_taps(iy, p->span, 1, x->h), in_x = krn_taps(ix, p->span, 1, x->w);
+    struct krn_range in_y = krn_taps(iy, p->span[0], 1, x->h);
+    struct krn_range in_x = krn_taps(ix, p->span[1], 1, x->w);
     size_t row = x->row * p->x_bytes, step = x->pixel * p->x_bytes;
-    const uint8_t *from =
-        (const uint8_t *)j->call->in[0] + (at.n * x->batch + channel) * p->x_bytes +
-        (size_t)(iy + (ptrdiff_t)in_y.begin) * row + (size_t)(ix + (ptrdiff_t)in_x.begin) * step;
+    const uint8_t *from = (const uint8_t *)j->call->in[0] +
+                          (at.n * x->batch + channel) * p->x_bytes + first_in(iy, in_y) * row +
+                          first_in(ix, in_x) * step;
 
-    if (in_y.end - in_y.begin != p->span || in_x.end - in_x.begin != p->span) {
+    if (in_y.end - in_y.begin != p->span[0] || in_x.end - in_x.begin != p->span[1]) {
         border_pixels(from, row, step, p->span, in_y, in_x, j->zeros, ret);
-    } else if (p->span == 4) {
-        inner_pixels(from, row, step, 4, ret);
-    } else if (p->span == 6) {
-        inner_pixels(from, row, step, 6, ret);
+    } else if (p->points == 16) {
+        inner_pixels(from, row, step, 4, 4, ret);
+    } else if (p->points == 36) {
+        inner_pixels(from, row, step, 6, 6, ret);
     } else {
-        inner_pixels(from, row, step, p->span, ret);
+        inner_pixels(from, row, step, p->span[0], p->span[1], ret);
     }
 }
 

@@ -32,12 +32,26 @@ struct krn_wino_work {
     size_t tiles_max;      /* of a block */
 };
 
-/* How a convolution is cut; set by krn_wino_plan(). */
+/* Which F(m x m, r x r), or F(m, r) along rows or columns; m + r - 1 = 2 p + 2. */
+struct krn_wino_form {
+    size_t pairs; /* p */
+    size_t side;  /* r */
+    bool line;    /* filters are 1 x r or r x 1 */
+};
+
+/* m of F(m,r) with p pairs of points */
+static inline size_t krn_wino_size(size_t pairs, size_t side)
+{
+    return 2 * pairs + 3 - side;
+}
+
+/* How a convolution is cut; set by krn_wino_plan(). A pair is of rows and of columns. */
 struct krn_wino_plan {
     struct krn_conv c;
-    size_t size;       /* results on a tile's side */
-    size_t span;       /* pixels read on a tile's side */
-    size_t points;     /* span^2 */
+    struct krn_wino_form form;
+    size_t size[2];    /* results of a tile */
+    size_t span[2];    /* pixels that it reads */
+    size_t points;     /* of these */
     size_t rows, cols; /* of tiles, per image */
     size_t x_bytes;    /* of an element of the input */
     size_t piece;      /* channels per cache line of v; blocks of channels begin at a multiple */
@@ -110,7 +124,8 @@ void krn_wino_run(const struct krn_wino_job *j);
 /* ---- plans, for the vectors of one instruction set; not for wino_team.c; any thread ---- */
 
 #define KRN_WINO_CHANNELS_MIN 8u
-#define KRN_WINO_TILES_MAX 56u /* of a block */
+#define KRN_WINO_TILES_MAX 56u  /* of a block */
+#define KRN_WINO_LINES_MAX 168u /* if tiles are lines */
 
 /* outputs of a panel, and their lanes */
 static inline size_t krn_wino_panel_used(const struct krn_wino_plan *p, size_t panel)
@@ -123,29 +138,33 @@ static inline size_t krn_wino_panel_lanes(const struct krn_wino_plan *p, size_t 
 }
 
 /**
- * krn_wino_plan() - cuts the convolution p->c, set by the caller, into tiles of @size x @size
- * results
- * @side: of its filters, in taps
+ * krn_wino_plan() - cuts the convolution p->c, set by the caller, into tiles of @form
  * @x_bytes, @v_bytes: of an element of the input and of v
  * @channels: limit per block, a multiple of the channels in a cache line of v
  *
- * Return: whether it is a convolution of stride 1 with such filters and enough channels; if so, all
- * of @p but u_bytes is set.
+ * Return: whether it is a convolution of stride 1 with filters of @form and enough channels; if so,
+ * all of @p but u_bytes is set.
  */
-static inline bool krn_wino_plan(struct krn_wino_plan *p, size_t size, size_t side, size_t x_bytes,
+static inline bool krn_wino_plan(struct krn_wino_plan *p, struct krn_wino_form form, size_t x_bytes,
                                  size_t v_bytes, size_t channels)
 {
     const struct krn_win *w = &p->c.win;
+    const size_t taps[] = {w->kh, w->kw};
 
-    if (w->kh != side || w->kw != side || w->sh != 1 || w->sw != 1 || w->dh != 1 || w->dw != 1 ||
-        p->c.groups != 1 || p->c.cg < KRN_WINO_CHANNELS_MIN || p->c.og < KRN_WINO_CHANNELS_MIN) {
+    if (base_max(w->kh, w->kw) != form.side ||
+        base_min(w->kh, w->kw) != (form.line ? 1 : form.side) || w->sh != 1 || w->sw != 1 ||
+        w->dh != 1 || w->dw != 1 || p->c.groups != 1 || p->c.cg < KRN_WINO_CHANNELS_MIN ||
+        p->c.og < KRN_WINO_CHANNELS_MIN) {
         return false;
     }
-    p->size = size;
-    p->span = size + side - 1;
-    p->points = p->span * p->span;
-    p->rows = (p->c.y.h + size - 1) / size;
-    p->cols = (p->c.y.w + size - 1) / size;
+    p->form = form;
+    for (size_t d = 0; d < 2; d++) {
+        p->size[d] = taps[d] == 1 ? 1 : krn_wino_size(form.pairs, form.side);
+        p->span[d] = p->size[d] + taps[d] - 1;
+    }
+    p->points = p->span[0] * p->span[1];
+    p->rows = (p->c.y.h + p->size[0] - 1) / p->size[0];
+    p->cols = (p->c.y.w + p->size[1] - 1) / p->size[1];
     p->x_bytes = x_bytes;
     p->piece = BASE_CACHE_LINE_BYTES / v_bytes;
     p->channels = base_min(p->c.cg, channels);
@@ -156,7 +175,7 @@ static inline bool krn_wino_plan(struct krn_wino_plan *p, size_t size, size_t si
         .blocks = (p->c.cg + channels - 1) / channels,
         .panels = krn_panel_count(p->c.og),
         .rows = KRN_TILE_ROWS,
-        .tiles_max = KRN_WINO_TILES_MAX,
+        .tiles_max = form.line ? KRN_WINO_LINES_MAX : KRN_WINO_TILES_MAX,
     };
     return true;
 }

@@ -36,7 +36,8 @@ static size_t ready_elements(const struct plan *p, size_t channels, size_t panel
 static bool plan_of(const struct mdl_model *m, const struct mdl_op *op, struct plan *p)
 {
     if (!krn_quant_conv_of(m, op, &p->w.c) ||
-        !krn_wino_plan(&p->w, KRN_QWINO_SIZE, SIDE, 1, sizeof(int16_t), CHANNELS_MAX)) {
+        !krn_wino_plan(&p->w, (struct krn_wino_form){.pairs = 2, .side = SIDE}, 1, sizeof(int16_t),
+                       CHANNELS_MAX)) {
         return false;
     }
     p->x_signed = m->tensors[op->in[0]].dtype == MDL_I8;

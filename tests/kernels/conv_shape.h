@@ -42,6 +42,17 @@ static inline struct conv_shape conv_square(size_t c, size_t h, size_t w, size_t
                                .groups = 1};
 }
 
+/* @kh x @kw, odd, of stride 1 on one image; y has the size of x */
+static inline struct conv_shape conv_same(size_t c, size_t h, size_t w, size_t o, size_t kh,
+                                          size_t kw)
+{
+    struct conv_shape s = conv_square(c, h, w, o, kh, kh / 2);
+
+    s.kw = kw;
+    s.left = s.right = kw / 2;
+    return s;
+}
+
 /* Scales height and width down to MACS_MAX; keeps channels and window. */
 static inline struct conv_shape conv_of_layer(const struct layer_conv *l)
 {
@@ -115,6 +126,31 @@ static inline struct conv_shape conv_random(void)
         break;
     default:
         break;
+    }
+    conv_random_pixels(&s);
+    return s;
+}
+
+/* 3x3, 5x5, 1xN or Nx1 of stride 1: tiles cut by the borders, channels around a cache line and
+ * around the block, panels around the register tile */
+static inline struct conv_shape conv_random_winograd(void)
+{
+    static const size_t windows[][2] = {{3, 3}, {3, 3}, {3, 3}, {5, 5}, {1, 3},
+                                        {3, 1}, {1, 5}, {5, 1}, {1, 7}, {7, 1}};
+    const size_t *k = windows[t_range(0, base_array_count(windows) - 1)];
+    struct conv_shape s = conv_same(0, 0, 0, 0, k[0], k[1]);
+
+    s.n = (size_t)t_range(1, 2);
+    s.c = (size_t)(t_range(0, 3) ? t_range(8, 40) : t_range(60, 210));
+    s.h = (size_t)t_range(1, 13);
+    s.w = (size_t)t_range(1, 13);
+    s.o = (size_t)(t_range(0, 3) ? t_range(8, 40) : t_range(60, 80));
+    conv_random_pads(&s, (int64_t)base_max(k[0], k[1]));
+    if (s.h + s.top + s.bottom < s.kh) {
+        s.h = s.kh;
+    }
+    if (s.w + s.left + s.right < s.kw) {
+        s.w = s.kw;
     }
     conv_random_pixels(&s);
     return s;

@@ -20,7 +20,7 @@ struct conv_case {
     float odd; /* plant() */
 };
 
-/* our own primitives: wino2, wino4, wino6, wino2_5x5 */
+/* our own primitives: wino2, wino4, wino6, wino2_5x5, wino4_1x3 ... */
 static bool of_winograd(const struct krn_primitive *v)
 {
     const char *at = strstr(v->name, "_wino");
@@ -167,34 +167,11 @@ TEST(convs_with_every_epilogue)
     }
 }
 
-/* 3x3 or 5x5 of stride 1 on every Winograd primitive that can run it, be it slower there: tiles cut
- * by the borders, channels around a cache line and around the block, panels around the register
- * tile */
-static struct conv_case random_winograd(void)
-{
-    size_t side = t_range(0, 2) ? 3 : 5;
-    struct conv_shape s = conv_square(0, 0, 0, 0, side, 0);
-
-    s.n = (size_t)t_range(1, 2);
-    s.c = (size_t)(t_range(0, 3) ? t_range(8, 40) : t_range(60, 140));
-    s.h = (size_t)t_range(1, 13);
-    s.w = (size_t)t_range(1, 13);
-    s.o = (size_t)(t_range(0, 3) ? t_range(8, 40) : t_range(60, 80));
-    conv_random_pads(&s, (int)side);
-    if (s.h + s.top + s.bottom < side) {
-        s.h = side;
-    }
-    if (s.w + s.left + s.right < side) {
-        s.w = side;
-    }
-    conv_random_pixels(&s);
-    return with_epilogue(s);
-}
-
+/* on every Winograd primitive that can run it, be it slower there */
 TEST(winograd_of_random_shapes)
 {
-    for (int i = 0; i < t_times(50); i++) {
-        struct conv_case k = random_winograd();
+    for (int i = 0; i < t_times(90); i++) {
+        struct conv_case k = with_epilogue(conv_random_winograd());
 
         T_TRUE(conv_run(&k, "winograd", "igemm"));
     }
@@ -203,15 +180,15 @@ TEST(winograd_of_random_shapes)
 /* more tiles than one block has, and weights too large to be transformed beforehand */
 TEST(winograd_of_many_tiles_and_large_weights)
 {
-    static const size_t shapes[][5] = {{16, 37, 41, 24, 3},
-                                       {9, 50, 62, 8, 3},
-                                       {176, 7, 7, 160, 3},
-                                       {16, 27, 29, 24, 5},
-                                       {96, 9, 9, 96, 5}};
+    static const size_t shapes[][6] = {
+        {16, 37, 41, 24, 3, 3}, {9, 50, 62, 8, 3, 3},   {176, 7, 7, 160, 3, 3},
+        {16, 27, 29, 24, 5, 5}, {96, 9, 9, 96, 5, 5},   {16, 37, 41, 24, 1, 3},
+        {16, 37, 41, 24, 3, 1}, {264, 3, 4, 176, 1, 3}, {9, 50, 37, 8, 5, 1},
+        {9, 26, 31, 24, 1, 7},  {208, 3, 5, 128, 1, 7}, {208, 3, 5, 128, 7, 1}};
 
     for (size_t i = 0; i < base_array_count(shapes); i++) {
-        struct conv_case k = {.s = conv_square(shapes[i][0], shapes[i][1], shapes[i][2],
-                                               shapes[i][3], shapes[i][4], shapes[i][4] / 2),
+        const size_t *s = shapes[i];
+        struct conv_case k = {.s = conv_same(s[0], s[1], s[2], s[3], s[4], s[5]),
                               .act = MDL_ACT_LEAKY_RELU,
                               .residual = MDL_RESIDUAL_BEFORE_ACT};
 

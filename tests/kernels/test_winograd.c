@@ -9,18 +9,27 @@
 #include "tests/kernels/conv_shape.h"
 #include "tests/kernels/wino_bound.h"
 
-static struct one_op *layer_op(size_t c, size_t h, size_t w, size_t o, size_t side)
+static struct one_op *op_of(struct conv_shape s)
 {
-    struct conv_shape shape = conv_square(c, h, w, o, side, side / 2);
     struct one_op *op = one_op_new(MDL_OP_CONV);
 
-    op->op.in[0] = one_op_image(op, 1, c, h, w, 0);
+    op->op.in[0] = one_op_image(op, 1, s.c, s.h, s.w, 0);
     op->op.in[1] =
-        one_op_tensor(op, MDL_F32, MDL_HOME_CONST, 4, (size_t[]){o, c, side, side}, NULL);
-    op->op.out[0] = one_op_image(op, 1, o, h, w, 0);
+        one_op_tensor(op, MDL_F32, MDL_HOME_CONST, 4, (size_t[]){s.o, s.c, s.kh, s.kw}, NULL);
+    op->op.out[0] = one_op_image(op, 1, s.o, s.h, s.w, 0);
     op->op.attr.conv.groups = 1;
-    op->op.attr.conv.window = conv_window(&shape);
+    op->op.attr.conv.window = conv_window(&s);
     return op;
+}
+
+static struct one_op *layer_op(size_t c, size_t h, size_t w, size_t o, size_t side)
+{
+    return op_of(conv_same(c, h, w, o, side, side));
+}
+
+static struct one_op *line_op(size_t c, size_t h, size_t w, size_t o, size_t side, bool down)
+{
+    return op_of(conv_same(c, h, w, o, down ? side : 1, down ? 1 : side));
 }
 
 /* a sum of uniform numbers: nearly normal, of variance 1 */
@@ -113,13 +122,19 @@ static size_t errors_within(struct one_op *o, const double *limits)
 }
 
 /* Twice what sums of 64 channels of normal numbers show for these points: a wrong coefficient, or
- * worse points, would be far outside. */
+ * worse points, would be far outside. 1x7 shows 2e-6 and may have no more than 5x5. */
 TEST(errors_are_small_on_ordinary_data)
 {
     static const double of_3x3[] = {[2] = 6e-7, [4] = 2e-6, [6] = 8e-6}, of_5x5[] = {[2] = 2.4e-6};
+    static const double lines[][5] = {
+        [3] = {[4] = 9e-7}, [5] = {[4] = 1.5e-6}, [7] = {[4] = 2.4e-6}};
 
     T_TRUE(errors_within(layer_op(64, 12, 12, 16, 3), of_3x3) >= 3);
     T_TRUE(errors_within(layer_op(64, 12, 12, 16, 5), of_5x5) >= 1);
+    for (size_t k = 3; k <= 7; k += 2) {
+        T_TRUE(errors_within(line_op(64, 12, 12, 16, k, false), lines[k]) >= 1);
+        T_TRUE(errors_within(line_op(64, 12, 12, 16, k, true), lines[k]) >= 1);
+    }
 }
 
 /* The first primitive that takes a layer is what runs it unless something was measured. */
@@ -142,6 +157,16 @@ TEST(large_layers_are_taken_and_small_ones_left)
     struct one_op *large = layer_op(64, 56, 56, 64, 3), *small = layer_op(8, 3, 3, 8, 3);
     struct one_op *wide = layer_op(64, 27, 27, 192, 5);
 
+    for (size_t i = 0; i < 6; i++) {
+        size_t k = 3 + i / 2 * 2;
+        struct one_op *line = line_op(128, 17, 17, 192, k, i % 2);
+        struct one_op *little = line_op(8, 3, 3, 8, k, i % 2);
+
+        T_EQ(wino_size(first_of(line)->name), 4);
+        T_EQ(wino_size(first_of(little)->name), 0);
+        one_op_free(line);
+        one_op_free(little);
+    }
     T_EQ(wino_size(first_of(large)->name), 4);
     T_EQ(wino_size(first_of(wide)->name), 2);
     one_op_free(wide);
