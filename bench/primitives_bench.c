@@ -232,27 +232,39 @@ static struct mdl_window square(size_t k, size_t stride, size_t pad)
                                .pad_end = {pad, pad}};
 }
 
-static void conv(const struct options *o, pthreadpool_t pool, const struct layer_conv *l,
-                 bool bytes)
+/* one tap along dim @d */
+static struct mdl_window flat(struct mdl_window w, size_t d)
 {
-    size_t ho = (l->h + 2 * l->pad - l->k) / l->stride + 1;
-    size_t wo = (l->w + 2 * l->pad - l->k) / l->stride + 1;
-    size_t cg = l->c / l->groups;
+    w.kernel[d] = 1;
+    w.pad_begin[d] = w.pad_end[d] = 0;
+    return w;
+}
+
+static void conv(const struct options *o, pthreadpool_t pool, const struct layer_conv *l,
+                 struct mdl_window w, bool bytes)
+{
+    size_t ho = (l->h + 2 * w.pad_begin[0] - w.kernel[0]) / l->stride + 1;
+    size_t wo = (l->w + 2 * w.pad_begin[1] - w.kernel[1]) / l->stride + 1;
+    size_t cg = l->c / l->groups, taps = w.kernel[0] * w.kernel[1];
+    char window[48] = "";
     enum mdl_dtype x = bytes ? MDL_U8 : MDL_F32;
     struct one_op *op = one_op_new(MDL_OP_CONV);
 
-    snprintf(op->name, sizeof(op->name), "%s%s", l->name, bytes ? " i8" : "");
+    if (w.kernel[0] != w.kernel[1]) {
+        snprintf(window, sizeof(window), " %zux%zu", w.kernel[0], w.kernel[1]);
+    }
+    snprintf(op->name, sizeof(op->name), "%s%s%s", l->name, window, bytes ? " i8" : "");
     op->op.in[0] = image(op, x, l->c, l->h, l->w);
     op->op.in[1] = one_op_tensor(op, bytes ? MDL_I8 : MDL_F32, MDL_HOME_CONST, 4,
-                                 (size_t[]){l->o, cg, l->k, l->k}, NULL);
+                                 (size_t[]){l->o, cg, w.kernel[0], w.kernel[1]}, NULL);
     op->op.out[0] = image(op, x, l->o, ho, wo);
     op->op.attr.conv.groups = l->groups;
-    op->op.attr.conv.window = square(l->k, l->stride, l->pad);
+    op->op.attr.conv.window = w;
     op->op.act = MDL_ACT_RELU;
     if (bytes) {
-        quantise(op, l->o, cg * l->k * l->k);
+        quantise(op, l->o, cg * taps);
     }
-    time_op(op, o, pool, 2.0 * (double)(cg * l->k * l->k) * (double)(l->o * ho * wo));
+    time_op(op, o, pool, 2.0 * (double)(cg * taps) * (double)(l->o * ho * wo));
 }
 
 static void transpose(const struct options *o, pthreadpool_t pool, const struct layer_conv *l)
@@ -326,8 +338,17 @@ static void sum(const struct options *o, pthreadpool_t pool, const struct layer_
 static void layers(const struct options *o, pthreadpool_t pool, bool bytes)
 {
     for (size_t i = 0; i < base_array_count(layer_convs); i++) {
-        if (wanted(o, layer_convs[i].name)) {
-            conv(o, pool, &layer_convs[i], bytes);
+        const struct layer_conv *l = &layer_convs[i];
+
+        if (wanted(o, l->name)) {
+            conv(o, pool, l, square(l->k, l->stride, l->pad), bytes);
+        }
+    }
+    for (size_t i = 0; i < 2 * base_array_count(layer_lines); i++) {
+        const struct layer_conv *l = &layer_lines[i / 2];
+
+        if (wanted(o, l->name)) {
+            conv(o, pool, l, flat(square(l->k, l->stride, l->pad), i % 2), bytes);
         }
     }
     for (size_t i = 0; i < base_array_count(layer_transposes) && !bytes; i++) {

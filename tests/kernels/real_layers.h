@@ -80,6 +80,19 @@ static const struct layer_conv layer_convs[] = {
     {"regnet 400 groups of 16", 400, 7, 7, 400, 3, 1, 1, 25},
 };
 
+/* of one row and of one column: 1 x k and k x 1, with pad along them; the last is of no network */
+static const struct layer_conv layer_lines[] = {
+    {"inception 17 128", 128, 17, 17, 128, 7, 1, 3, 1},
+    {"inception 17 128-192", 128, 17, 17, 192, 7, 1, 3, 1},
+    {"inception 17 160", 160, 17, 17, 160, 7, 1, 3, 1},
+    {"inception 17 160-192", 160, 17, 17, 192, 7, 1, 3, 1},
+    {"inception 17 192", 192, 17, 17, 192, 7, 1, 3, 1},
+    {"inception 8 384", 384, 8, 8, 384, 3, 1, 1, 1},
+    {"erfnet 64", 64, 128, 256, 64, 3, 1, 1, 1},
+    {"enet 32", 32, 64, 64, 32, 5, 1, 2, 1},
+    {"lines of 5", 128, 28, 28, 128, 5, 1, 2, 1},
+};
+
 /* transposed ones: c to o channels, k x k, the image stride times as large */
 static const struct layer_conv layer_transposes[] = {
     {"unet 512-256 up", 512, 16, 16, 256, 2, 2, 0, 1},
