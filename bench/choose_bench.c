@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "bench/median.h"
 #include "kernels/kernels.h"
 #include "kernels/lib/blas.h"
 #include "kernels/select/choose.h"
@@ -239,13 +240,6 @@ static void print_searches(const struct bench *b)
     search_unseeing(b, &c);
     print_search(b, "ds unseeing", 0, &c);
     printf("],\n");
-}
-
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return (a > b) - (a < b);
 }
 
 /* Prints median, least and most. */

@@ -22,6 +22,7 @@
 
 #include "base/base.h"
 #include "base/pixfmt.h"
+#include "bench/median.h"
 #include "kernels/kernels.h"
 #include "kernels/lib/blas.h"
 #include "kernels/select/choose.h"
@@ -230,19 +231,6 @@ static double run_frame(const struct options *o, struct bench *b, size_t frame)
         i = last;
     }
     return (double)(now - start) / 1e6;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *v, size_t n)
-{
-    qsort(v, n, sizeof(*v), by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
 static void print_ops(const struct options *o, struct bench *b)

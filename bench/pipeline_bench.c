@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "bench/median.h"
 #include "kernels/lib/blas.h"
 #include "pipeline/clocks.h"
 #include "pipeline/pipeline.h"
@@ -43,19 +44,6 @@ static void die(const char *what, const char *why)
 {
     fprintf(stderr, "pipeline_bench: %s: %s\n", what, why);
     exit(1);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, size_t n)
-{
-    qsort(v, n, sizeof(v[0]), by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
 static void notify(void *arg)

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/median.h"
 #include "kernels/common/pages.h"
 #include "kernels/lib/blas.h"
 #include "tests/kernels/one_op.h"
@@ -44,13 +45,6 @@ static uint64_t clock_ns(size_t width)
 
     clock_gettime(width == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * BASE_NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
 }
 
 static void report(const char *layer, struct lane *l, const struct options *o, double flops)

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/median.h"
 #include "ipc/piped.h"
 
 #define SIDE 224
@@ -37,13 +38,6 @@ struct trip {
     double back;    /* last stage done to answered at the client */
     double service; /* computing, hand-offs between stages included */
 };
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 /* A figure of all trips as a JSON object; @offset: of the figure in struct trip. */
 static void print_spread(const char *name, const struct trip *trips, size_t count, size_t offset,

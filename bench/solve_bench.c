@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "bench/median.h"
 #include "tuner/boards/solve_boards.h"
 #include "tuner/search/random.h"
 #include "tuner/solve/solve.h"
@@ -159,13 +160,6 @@ static int set_mode(struct tun_problem *p, enum mode mode)
                    : mode == PERIOD_LATENCY               ? TUN_THROUGHPUT
                                                           : TUN_LATENCY;
     return r;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
 }
 
 static int bench(const struct size *size, enum mode mode, size_t count)
