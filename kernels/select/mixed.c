@@ -182,11 +182,20 @@ static void add_found(struct mixed *m, const size_t *nodes, size_t count)
     m->found[m->count++] = c;
 }
 
-static int exact_fronts(struct mixed *m, double ns_per_byte)
+static int exact_fronts(struct mixed *m)
 {
-    struct krn_path paths[PATHS_MAX];
-    int r = 0;
+    struct krn_path_options shortest = {.algorithm = KRN_PATH_DIJKSTRA};
+    struct krn_path fastest = KRN_PATH_NULL, paths[PATHS_MAX];
+    double bytes = 0, ns_per_byte;
+    int r;
 
+    weigh(m, 0);
+    r = krn_path_solve(&m->p, &shortest, &fastest);
+    for (size_t i = 0; i < fastest.count; i++) {
+        bytes += m->nodes[fastest.nodes[i]].bytes;
+    }
+    ns_per_byte = bytes > 0 ? fastest.cost / bytes : 0;
+    krn_path_deinit(&fastest);
     for (size_t w = 0; r == 0 && w < base_array_count(weights); w++) {
         weigh(m, weights[w] * ns_per_byte);
         for (size_t l = 0; r == 0 && l < base_array_count(limits); l++) {
@@ -219,6 +228,7 @@ static int learned_front(struct mixed *m, const struct krn_path_options *search)
     size_t kept = 0;
     int r;
 
+    weigh(m, 0);
     o.episode = episode;
     o.arg = m;
     r = krn_path_solve(&m->p, &o, &path);
@@ -311,7 +321,6 @@ static void hand_over(struct mixed *m, size_t max, struct krn_mixed_choice *ret,
 int krn_mixed_front(const struct krn_mixed *x, const struct krn_path_options *search, size_t max,
                     struct krn_mixed_choice *ret, size_t *ret_count)
 {
-    struct krn_path path = KRN_PATH_NULL;
     struct mixed m;
     int r = max ? mixed_init(&m, x) : -EINVAL;
 
@@ -320,20 +329,8 @@ int krn_mixed_front(const struct krn_mixed *x, const struct krn_path_options *se
         return r;
     }
     if (r == 0) {
-        weigh(&m, 0);
-        r = krn_path_solve(&m.p, &(struct krn_path_options){.algorithm = KRN_PATH_DIJKSTRA}, &path);
+        r = search->algorithm == KRN_PATH_Q_LEARNING ? learned_front(&m, search) : exact_fronts(&m);
     }
-    if (r == 0 && search->algorithm == KRN_PATH_Q_LEARNING) {
-        r = learned_front(&m, search);
-    } else if (r == 0) {
-        double bytes = 0;
-
-        for (size_t i = 0; i < path.count; i++) {
-            bytes += m.nodes[path.nodes[i]].bytes;
-        }
-        r = exact_fronts(&m, bytes > 0 ? path.cost / bytes : 0);
-    }
-    krn_path_deinit(&path);
     if (r == 0 && m.error == 0) {
         leave_best(&m);
         hand_over(&m, max, ret, ret_count);

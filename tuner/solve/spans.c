@@ -14,7 +14,7 @@ static bool usable(const struct tun_problem *p, const struct tun_space_options *
     return !o->without[ep] && !p->eps[ep].held && p->eps[ep].cores < PL_SPAN_MAX;
 }
 
-/* Return: there is another one. */
+/* Goes on to the next combination. Return: false after the last one. */
 static bool next_shape(const struct tun_problem *p, const struct tun_space_options *o,
                        struct shape *s)
 {

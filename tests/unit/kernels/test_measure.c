@@ -17,7 +17,8 @@ struct script {
     uint64_t runs, wall_ns, thread_ns, stolen_ns;
 };
 
-/* In the script a primitive of these ops is 5 us slower than the one before it in the table. */
+/* What the scripted clock says that @p takes: each primitive of these ops 5 us more than the one
+ * before it in the table. */
 static uint64_t truth(const struct krn_primitive *p)
 {
     size_t count;
