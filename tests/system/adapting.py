@@ -62,13 +62,13 @@ class Tree:
 
 
 class Meter:
-    """A machine of two cores whose joules and busy times are in files: 3 W, and 4 W and 1 W for a busy core 0 and 1. Each
-    step() goes on to now, with a load that changes twice a second."""
+    """A machine of two cores whose joules and busy times are in files: 4 W and 1 W for a busy core 0 and 1, nothing besides,
+    so that a reader who comes late finds less of both. Each step() goes on to now, with a load that changes each second."""
     WATTS = (4.0, 1.0)
 
     def __init__(self, tree):
         self.tree, self.draw = tree, random.Random(3)
-        self.at, self.joules, self.busy_s, self.load = time.monotonic(), 0.0, [0.0, 0.0], (0, 0)
+        self.at, self.busy_s, self.load = time.monotonic(), [0.0, 0.0], (1, 0)
         self.tree.put("sys/class/powercap/intel-rapl:0/name", "package-0")
         self.step()
 
@@ -76,11 +76,11 @@ class Meter:
         now = time.monotonic()
         for core in range(2):
             self.busy_s[core] += self.load[core] * (now - self.at)
-        self.joules += (3 + sum(w * x for w, x in zip(self.WATTS, self.load))) * (now - self.at)
-        if int(2 * now) != int(2 * self.at):
-            self.load = (self.draw.random(), self.draw.random())
+        if int(now) != int(self.at):
+            self.load = self.draw.choice([(0, 1), (1, 0), (1, 1)])
         self.at = now
-        self.tree.put("sys/class/powercap/intel-rapl:0/energy_uj", int(self.joules * 1e6))
+        joules = sum(w * s for w, s in zip(self.WATTS, self.busy_s))
+        self.tree.put("sys/class/powercap/intel-rapl:0/energy_uj", int(joules * 1e6))
         self.tree.put("proc/stat", "cpu  0 0 0 0 0 0 0 0 0 0\n" + "".join(
             "cpu%d %d 0 0 0 0 0 0 0 0 0\n" % (i, 100 * s) for i, s in enumerate(self.busy_s)))
 
