@@ -99,19 +99,32 @@ int krn_net_join(const struct krn_net *net, size_t kind, size_t first, size_t la
     return r;
 }
 
-int krn_net_join_uneven(const struct krn_net *net, size_t kind, size_t first, size_t last,
-                        size_t members, size_t *ret_scratch_bytes)
+static int ready_width(const struct krn_net *net, size_t kind, struct krn_range ops, size_t width,
+                       size_t frames, size_t *io_bytes)
 {
-    struct team_needs needs = {.width = members};
-    size_t parts = krn_uneven_parts(members), bytes;
-    int r = each_bound(net, kind, first, last, ready_bound, &needs);
+    struct team_needs needs = {.width = width};
+    int r = each_bound(net, kind, ops.begin, ops.end - 1, ready_bound, &needs);
+    size_t at_once = frames > 1 ? krn_net_frames_bytes(net, kind, ops, width, frames) : 0;
 
-    bytes = base_align_up(needs.scratch_bytes, 64);
+    *io_bytes = base_max(*io_bytes, base_align_up(base_max(needs.scratch_bytes, at_once), 64));
+    return r;
+}
+
+int krn_net_join_uneven(const struct krn_net *net, size_t kind, struct krn_range ops,
+                        size_t members, size_t frames, size_t *ret_scratch_bytes)
+{
+    struct krn_uneven asks = {.members = members};
+    size_t parts = krn_uneven_parts(members), bytes = 0;
+    int r;
+
+    krn_parallel_uneven(&asks);
+    r = ready_width(net, kind, ops, members, frames, &bytes);
     /* what a library makes for each width are the runs of parts that a member may get */
-    for (needs.width = 2; r == 0 && needs.width < parts; needs.width *= 2) {
-        r = each_bound(net, kind, first, last, ready_bound, &needs);
+    for (size_t width = parts; r == 0 && width > 1; width /= 2) {
+        r = ready_width(net, kind, ops, width, frames, &bytes);
     }
-    r = r == 0 ? krn_net_join(net, kind, first, last, parts, ret_scratch_bytes) : r;
+    r = r == 0 ? krn_net_join(net, kind, ops.begin, ops.end - 1, parts, ret_scratch_bytes) : r;
+    krn_parallel_uneven(NULL);
     if (r == 0) {
         *ret_scratch_bytes = base_max(*ret_scratch_bytes, bytes);
     }

@@ -61,7 +61,7 @@ static void place_team(struct pl_team *t, const struct pl_ep *ep, size_t width, 
 /* Places a team of @g. Where it spans EPs, each unit has the speeds of all members. */
 static int place(struct pl_set *s, struct pl_team *t, const struct pl_group *g, size_t *next_core)
 {
-    size_t units = (size_t)(t->last_unit - t->first_unit) + 1;
+    size_t units = (size_t)(t->last_unit - t->first_unit) + 1, each;
 
     place_team(t, &s->eps.eps[g->ep], g->width, &next_core[g->ep]);
     for (size_t i = 0; i < PL_ALSO_MAX && g->also[i].width > 0; i++) {
@@ -72,12 +72,13 @@ static int place(struct pl_set *s, struct pl_team *t, const struct pl_group *g, 
     if (!pl_group_spans(g)) {
         return 0;
     }
+    each = (size_t)KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * t->width;
     t->uneven = calloc(units, sizeof(t->uneven[0]));
-    t->speeds = calloc(units * t->width, sizeof(t->speeds[0]));
+    t->speeds = calloc(units * each, sizeof(t->speeds[0]));
     if (t->uneven == NULL || t->speeds == NULL) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < units * t->width; i++) {
+    for (size_t i = 0; i < units * each; i++) {
         size_t ep = g->ep, end = g->width;
 
         for (size_t k = 0; i % t->width >= end; k++) {
@@ -87,7 +88,8 @@ static int place(struct pl_set *s, struct pl_team *t, const struct pl_group *g, 
         t->speeds[i].hint = s->eps.eps[ep].speed > 0 ? s->eps.eps[ep].speed : 1;
     }
     for (size_t u = 0; u < units; u++) {
-        t->uneven[u] = (struct krn_uneven){.members = t->width, .speeds = t->speeds + u * t->width};
+        t->uneven[u] = (struct krn_uneven){.members = t->width, .speeds = t->speeds + u * each};
+        krn_uneven_first(&t->uneven[u]);
     }
     return 0;
 }
@@ -162,19 +164,18 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     r = r == 0 ? pl_clocks_init(&t->clocks, (size_t)(t->last_unit - t->first_unit) + 1) : r;
     if (r == 0 && s->common.options.asleep) {
         scratch_bytes = BASE_CACHE_LINE_BYTES;
+    } else if (r == 0 && t->uneven) {
+        r = krn_net_join_uneven(s->common.net, t->kind, ops, t->width, t->batch, &scratch_bytes);
     } else if (r == 0) {
-        r = (t->uneven ? krn_net_join_uneven : krn_net_join)(s->common.net, t->kind, ops.begin,
-                                                             ops.end - 1, t->width, &scratch_bytes);
+        r = krn_net_join(s->common.net, t->kind, ops.begin, ops.end - 1, t->width, &scratch_bytes);
     }
     if (r < 0) {
         return r;
     }
     t->joined = !s->common.options.asleep;
-    if (t->batch > 1 && t->joined) {
+    if (t->batch > 1 && t->joined && !t->uneven) {
         scratch_bytes = base_max(
-            scratch_bytes,
-            krn_net_frames_bytes(s->common.net, t->kind, ops,
-                                 t->uneven ? krn_uneven_parts(t->width) : t->width, t->batch));
+            scratch_bytes, krn_net_frames_bytes(s->common.net, t->kind, ops, t->width, t->batch));
     }
     t->scratch = alloc_scratch(scratch_bytes);
     return t->scratch == NULL ? -ENOMEM : make_shares(t);

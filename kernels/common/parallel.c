@@ -63,8 +63,11 @@ void krn_parallel(pthreadpool_t pool, size_t parts, void (*fn)(void *arg, size_t
     if (team) {
         struct krn_uneven_job job;
 
-        krn_uneven_begin(team, parts, fn, arg, &job);
-        pool_run(pool, team->members, krn_uneven_member, &job);
+        if (krn_uneven_begin(team, parts, fn, arg, &job)) {
+            pool_run(pool, team->members, krn_uneven_member, &job);
+        } else {
+            krn_uneven_member(&job, 0);
+        }
         krn_uneven_end(&job);
         return;
     }
@@ -84,6 +87,14 @@ struct krn_range krn_share(size_t n, size_t step, size_t part, size_t parts)
     };
 }
 
+bool krn_by_panels(size_t tiles, size_t panels, size_t width)
+{
+    if (krn_uneven_members(width) < width) { /* the shares of unequal members need small steps */
+        return tiles < 2 * width && panels > tiles;
+    }
+    return tiles < 4 * width && panels >= width;
+}
+
 size_t krn_parts_end(size_t part, size_t parts)
 {
     size_t end = krn_uneven_take(part, parts);
@@ -98,8 +109,11 @@ struct krn_range krn_share_run(size_t n, size_t step, size_t part, size_t parts)
     if (end == 0) {
         return krn_share(n, step, part, parts);
     }
+    part = (steps * part + parts / 2) / parts;
+    end = (steps * end + parts / 2) / parts;
+    krn_uneven_is((double)(end - part) / (double)base_max(steps, (size_t)1));
     return (struct krn_range){
-        .begin = base_min(steps * part / parts * step, n),
-        .end = base_min(steps * end / parts * step, n),
+        .begin = base_min(part * step, n),
+        .end = base_min(end * step, n),
     };
 }

@@ -62,3 +62,8 @@ size_t krn_parts_end(size_t part, size_t parts);
 
 /** krn_share_run() - as krn_share(), of all parts that the calling member has to run now */
 struct krn_range krn_share_run(size_t n, size_t step, size_t part, size_t parts);
+
+/** krn_by_panels() - Return: a team that divides its work in @width parts shares the @panels of
+ * output channels, as there are few @tiles of pixels for its members. Threads: as
+ * krn_uneven_members(). */
+bool krn_by_panels(size_t tiles, size_t panels, size_t width);

@@ -2,15 +2,18 @@
 /**
  * kernels/common/uneven.h - work divided among cores of unequal speed
  *
- * A team of unequal cores gives its primitives more parts than it has members, P parts in place of
- * the width (krn_uneven_width()). Of these member m first has a run of n_m neighbouring ones, with
+ * A team of unequal cores gives its primitives more parts than it has members. Of these P parts
+ * member m first has a run of n_m neighbouring ones, with
  *     sum_m n_m = P and the least max_m n_m / v_m,
- * the time until all are done. Its speed v_m is what it did of the same unit before:
- *     v_m = D_m / T_m;  after each krn_parallel()  D_m <- 7/8 D_m + d / P,  T_m <- 7/8 T_m + t
- * for d parts done in the time t. Before that, and of a member that did nothing yet, the speed of
- * its EP decides. One that was given nothing is taken for 2 % faster each time, so that it is
- * measured again; one that came too late for what it was given, for one that did a fourth of a
- * part.
+ * the time until all are done. Its speed v_m is what it did in the same krn_parallel() of the unit
+ * before:
+ *     v_m = D_m / T_m;  after each time  D_m <- 7/8 D_m + d,  T_m <- 7/8 T_m + t
+ * for a share d of the work, done at the time t after its begin, so that who comes late gets less; t
+ * counts as at most twice what was expected, else a core taken away for a millisecond would get less
+ * for the next dozen frames. Before that, and
+ * of a member that did nothing yet, the speed of its EP decides. One that was given nothing is taken
+ * for 2 % faster each time, so that it is measured again; one that came too late for what it was
+ * given, for one that did a fourth of a part. Where the leader is given all, nobody is waited for.
  *
  * While they run, the division is mended: a member takes most of a run that is not short at once,
  * then part after part, and when it has none left, the last part of another member's run if it will
@@ -18,10 +21,11 @@
  * others by one part. Dividing rows by speed is Pipe-it's baseline (figures 3 and 5); taking over
  * of work is SANI's (OSDI'26) and AsyMo's.
  *
- * All members have to come to the end of a unit, so one that stands still for a while holds even
- * those that left it nothing to do. So the leader alone is tried, too, and runs a unit where it is
- * faster: first after 16 times, then after twice as many each time that changes nothing, up to
- * 1024.
+ * How many parts are best depends on the primitives, and all members have to come to the end of a
+ * unit, so one that stands still for a while holds even those that left it nothing to do. So a unit
+ * is run in several ways (enum krn_uneven_way), each with the speeds learned in it: the present one
+ * for a pause, then another for KRN_UNEVEN_TRIAL times, which becomes the present one if it is
+ * faster by 5 %. When all were tried in vain, the pause doubles, up to 1024 times.
  *
  * The team's leader owns all of it; members write their own lines during krn_parallel().
  */
@@ -38,28 +42,38 @@ struct krn_speed {
     double done, ns; /* D and T; 0: not measured */
 };
 
+enum krn_uneven_way {
+    KRN_UNEVEN_FINE,                      /* krn_uneven_parts() */
+    KRN_UNEVEN_COARSE,                    /* half as many */
+    KRN_UNEVEN_EVEN,                      /* as many as members, as other teams do */
+    KRN_UNEVEN_SPEEDS,                    /* so many ways have speeds */
+    KRN_UNEVEN_ALONE = KRN_UNEVEN_SPEEDS, /* the leader runs it */
+    KRN_UNEVEN_WAYS,
+};
+#define KRN_UNEVEN_TRIAL 3u
+#define KRN_UNEVEN_CALLS 4u /* krn_parallel() of a unit that have speeds of their own */
+
 /* What a team learned of one unit. */
 struct krn_uneven {
     size_t members;
-    struct krn_speed *speeds; /* [members], borrowed */
-    double ns[2];             /* that it takes together, and the leader alone; 0: unknown */
-    bool alone;               /* the leader alone is faster */
-    uint32_t left, pause;     /* times until the other way is tried again; between two trials */
+    struct krn_speed *speeds;   /* [KRN_UNEVEN_SPEEDS][KRN_UNEVEN_CALLS][members], borrowed */
+    uint32_t calls;             /* of krn_parallel() this time */
+    double ns[KRN_UNEVEN_WAYS]; /* what it takes each way; 0: unknown */
+    uint8_t way, tried,
+        next;             /* enum krn_uneven_way: the present one, that of now, the last tried */
+    uint32_t left, pause; /* times until the next trial, or of this one; between two trials */
 };
 
-/** krn_uneven_parts() - Return: into how many parts a team of @members divides its work: a power of
- * two, at least four for each. */
+/** krn_uneven_parts() - Return: into how many parts a team of @members divides its work at most: a
+ * power of two, at least four for each. */
 size_t krn_uneven_parts(size_t members);
 
-/** krn_uneven_width() - Return: the parts for the unit that @u has the speeds of: as many as
- * members
- * where these are about equal, so that they divide it as other teams do; else
- * krn_uneven_parts(). */
+/** krn_uneven_first() - chooses the first way, by the speeds' hints: equal parts where these take at
+ * most 15 % longer than the best division. */
+void krn_uneven_first(struct krn_uneven *u);
+/** krn_uneven_width() - Return: into how many parts the unit is to be divided this time; 1: the
+ * leader runs it. krn_uneven_took() tells what it took then, and chooses for the next time. */
 size_t krn_uneven_width(const struct krn_uneven *u);
-
-/** krn_uneven_alone() - Return: the leader is to run the unit alone, with a width of 1, this time;
- * krn_uneven_took() tells what the unit took then, and chooses for the next time. */
-bool krn_uneven_alone(const struct krn_uneven *u);
 void krn_uneven_took(struct krn_uneven *u, double ns);
 
 /** krn_parallel_uneven() - from now on krn_parallel() divides parts by the speeds of the caller's
@@ -67,6 +81,12 @@ void krn_uneven_took(struct krn_uneven *u, double ns);
  * @team: borrowed until the next call, learns; NULL, the default: all members are alike
  * Threads: the team's leader. */
 void krn_parallel_uneven(struct krn_uneven *team);
+
+/** krn_uneven_members() - Return: how many run at once where work is divided into @width parts: the
+ * members if the caller's team is unequal, else @width. What recomputes at the borders of parts
+ * decides by this: neighbouring parts are computed as one. Threads: the team's leader, a member in its
+ * part, and who asks for the scratch of such a team. */
+size_t krn_uneven_members(size_t width);
 
 /** krn_uneven_self() - tells which member of its team the calling thread is. Threads: each member,
  * once; without it the one whose part it is given counts. */
@@ -80,16 +100,21 @@ struct krn_uneven *krn_uneven_team(void);
 /** krn_uneven_take() - Return: the end of the parts that the calling member has to run now, from
  * @part on, and takes all of them; 0: it is in no team of unequal cores. */
 size_t krn_uneven_take(size_t part, size_t parts);
+/** krn_uneven_is() - what the parts taken last are of the whole work, where this comes in few steps */
+void krn_uneven_is(double share);
 
 struct krn_uneven_run {
     _Alignas(BASE_CACHE_LINE_BYTES) _Atomic uint64_t left; /* begin and end of its run, 32 bits
                                                               each; writers: members */
     bool given;                                            /* it had parts */
     size_t done;                                           /* parts; writer: the member */
-    uint64_t ns;                                           /* that it took for them */
+    double share;                                          /* of the work; writer: the member */
+    uint64_t ns;                                           /* until it had done them */
 };
 struct krn_uneven_job {
     struct krn_uneven *team;
+    struct krn_speed *speeds; /* of the way and call */
+    uint64_t start_ns;
     void (*fn)(void *arg, size_t part);
     void *arg;
     size_t parts;
@@ -97,8 +122,9 @@ struct krn_uneven_job {
     struct krn_uneven_run runs[KRN_UNEVEN_MAX];
 };
 
-/** krn_uneven_begin() - divides the parts. Threads: the leader. */
-void krn_uneven_begin(struct krn_uneven *team, size_t parts, void (*fn)(void *arg, size_t part),
+/** krn_uneven_begin() - divides the parts. Return: others than the leader have some. Threads: the
+ * leader. */
+bool krn_uneven_begin(struct krn_uneven *team, size_t parts, void (*fn)(void *arg, size_t part),
                       void *arg, struct krn_uneven_job *ret);
 /** krn_uneven_member() - @job: a struct krn_uneven_job; runs the parts of member @i, and others.
  * Threads: each member. */

@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "kernels/common/epilogue_vec.h"
 #include "kernels/common/planned.h"
+#include "kernels/common/uneven.h"
 
 /* pixels of a block, and of a wide one, whose sums need 32 registers */
 #define BLOCK 4
@@ -416,8 +417,8 @@ void KRN_ISA_FN(krn_dw_row)(const struct krn_dw *d, const float *image, size_t o
 /* ---- the primitive: a team shares output rows, or channels if there are few rows ---- */
 
 /* fewer rows per part would be shared unevenly; then parts take channels if there are many */
-#define ROWS_PER_PART 8u
-#define CHANNELS_PER_PART 64u
+#define ROWS_PER_MEMBER 8u
+#define CHANNELS_PER_MEMBER 64u
 
 KRN_SUPPORTS_BY(struct krn_conv, krn_dw_of)
 KRN_PACKED_BYTES_BY(struct krn_conv, krn_dw_of, krn_dw_packed(&p) * sizeof(float))
@@ -434,8 +435,9 @@ static void part_run(void *arg, size_t part)
     const struct job *j = arg;
     const struct krn_conv *c = &j->d.c;
     struct krn_range rows = {0, c->y.n * c->y.h}, channels = {0, c->x.c};
+    size_t members = krn_uneven_members(j->parts);
 
-    if (rows.end < ROWS_PER_PART * j->parts && channels.end >= CHANNELS_PER_PART * j->parts) {
+    if (rows.end < ROWS_PER_MEMBER * members && channels.end >= CHANNELS_PER_MEMBER * members) {
         channels =
             krn_share_run(channels.end, BASE_CACHE_LINE_BYTES / sizeof(float), part, j->parts);
     } else {

@@ -10,11 +10,12 @@
  */
 #include "base/base.h"
 #include "kernels/common/planned.h"
+#include "kernels/common/uneven.h"
 #include "kernels/f32/dw.h"
 #include "kernels/f32/igemm.h"
 
 #define STRIP_BYTES (224u * 1024u)
-#define ROWS_PER_PART 16u
+#define ROWS_PER_MEMBER 16u
 
 struct plan {
     struct krn_conv first, second;
@@ -58,7 +59,7 @@ static bool team_plan_of(const struct mdl_model *m, const struct mdl_op *op, siz
     p->row = p->first.y.w * p->first.y.c;
     rows = p->second.y.n * p->second.y.h;
     p->parts = base_max(width, (size_t)1);
-    p->whole = p->parts > 1 && rows < ROWS_PER_PART * p->parts;
+    p->whole = p->parts > 1 && rows < ROWS_PER_MEMBER * krn_uneven_members(p->parts);
     most = base_max(STRIP_BYTES / sizeof(float) / p->row, (size_t)1);
     reach = p->dw_first ? 1 : (dw->win.kh - 1) * dw->win.dh + 1; /* rows under one output row */
     p->strip = most <= reach ? 1 : (most - reach) / (p->dw_first ? 1 : dw->win.sh) + 1;
@@ -309,8 +310,8 @@ static void run(const struct krn_call *call)
         krn_parallel(call->pool, p->parts, part_strips, &j);
         return;
     }
-    j.by_panels = krn_tile_count(pw->y.n * pw->y.h * pw->y.w) < 4 * p->parts &&
-                  krn_panel_count(pw->og) >= p->parts;
+    j.by_panels = krn_by_panels(krn_tile_count(pw->y.n * pw->y.h * pw->y.w),
+                                krn_panel_count(pw->og), p->parts);
     krn_parallel(call->pool, p->parts, p->dw_first ? part_whole_dw : part_whole_pw, &j);
     krn_parallel(call->pool, p->parts, p->dw_first ? part_whole_pw : part_whole_dw, &j);
 }

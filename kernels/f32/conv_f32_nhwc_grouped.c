@@ -15,6 +15,7 @@
  */
 #include "base/base.h"
 #include "kernels/common/planned.h"
+#include "kernels/common/uneven.h"
 #include "kernels/f32/igemm_tile.h"
 
 #define BLOCK_BYTES (256u * 1024u) /* input under a block of rows, all channels: fits L2 */
@@ -377,8 +378,9 @@ static void part_run(void *arg, size_t part)
     float *band = (float *)(void *)(j->call->scratch + part * j->p.part_bytes);
     struct krn_range rows = {0, j->p.c.y.n * height}, units = {0, j->p.units};
     const size_t step = unit_step(&j->p), shares = (units.end + step - 1) / step;
+    const size_t members = krn_uneven_members(j->parts);
 
-    if (shares % j->parts == 0 || shares >= 4 * j->parts) {
+    if (shares % members == 0 || shares >= 4 * members) {
         units = krn_share_run(units.end, step, part, j->parts);
     } else {
         rows = krn_share_run(rows.end, 1, part, j->parts);

@@ -249,7 +249,6 @@ static void part_run(void *arg, size_t part)
 static void run(const struct krn_call *call)
 {
     struct job j = {.call = call, .parts = base_max(call->width, 1u)};
-    size_t tiles;
 
     if (!frames_plan_of(call->model, call->op, call->frames, &j.p)) {
         return;
@@ -264,8 +263,8 @@ static void run(const struct krn_call *call)
         .y_pixel = j.p.c.y.pixel,
     };
     j.g.zeros = j.zeros = (const float *)call->packed + j.p.c.groups * group_floats(&j.p);
-    tiles = krn_tile_count(j.p.c.y.n * j.p.c.y.h * j.p.c.y.w);
-    j.by_panels = tiles < 4 * j.parts && krn_panel_count(j.p.c.og) >= j.parts;
+    j.by_panels = krn_by_panels(krn_tile_count(j.p.c.y.n * j.p.c.y.h * j.p.c.y.w),
+                                krn_panel_count(j.p.c.og), j.parts);
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 

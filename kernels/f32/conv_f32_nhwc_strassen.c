@@ -81,8 +81,8 @@ static struct layout layout_of(const struct plan *p, size_t width)
     struct layout l = {.parts = base_max(width, 1u)};
     size_t blocks = (p->pairs + p->block - 1) / p->block;
 
-    l.by_panels = l.parts > 1 && krn_tile_count(p->pairs) < 4 * l.parts &&
-                  krn_strassen_panels(p->c.og) >= l.parts;
+    l.by_panels = l.parts > 1 &&
+                  krn_by_panels(krn_tile_count(p->pairs), krn_strassen_panels(p->c.og), l.parts);
     l.rows = krn_strassen_rows(p->k, p->block) * sizeof(float);
     l.rows_count = l.by_panels ? blocks : l.parts;
     l.slots = krn_strassen_slots(p->block) * sizeof(float);
@@ -137,7 +137,7 @@ static size_t blocks_of(const struct job *j, struct krn_range share)
 static void pixels_run(void *arg, size_t part)
 {
     const struct job *j = arg;
-    struct krn_range share = krn_share(j->p.pairs, KRN_TILE_ROWS, part, j->l.parts);
+    struct krn_range share = krn_share_run(j->p.pairs, KRN_TILE_ROWS, part, j->l.parts);
     size_t blocks = blocks_of(j, share);
 
     for (size_t i = 0; i < blocks; i++) {
@@ -168,14 +168,15 @@ static void panels_run(void *arg, size_t part)
 {
     const struct job *j = arg;
     struct krn_range all = {0, j->p.pairs};
-    struct krn_range share = krn_share(krn_strassen_panels(j->p.c.og), 1, part, j->l.parts);
+    size_t panels = krn_strassen_panels(j->p.c.og);
+    struct krn_range share = krn_share_run(panels, 1, part, j->l.parts);
     size_t blocks = blocks_of(j, all);
 
     for (size_t i = 0; i < blocks; i++) {
         struct krn_strassen_block b = block_of(j, all, i, blocks, part, i);
 
         KRN_ISA_FN(krn_strassen_panels_run)(&j->g, &b, share);
-        if (part + 1 == j->l.parts) {
+        if (share.begin < share.end && share.end == panels) {
             KRN_ISA_FN(krn_strassen_rest)(&j->g, &j->in, b.first, &b);
         }
     }

@@ -244,7 +244,7 @@ static void run(const struct krn_call *call)
         return;
     }
     j.zeros = (const float *)call->packed + j.p.c.groups * group_floats(&j.p);
-    j.by_panels = j.p.c.y.n * j.p.c.y.h < 4 * j.parts && krn_panel_count(j.p.c.og) >= j.parts;
+    j.by_panels = krn_by_panels(j.p.c.y.n * j.p.c.y.h, krn_panel_count(j.p.c.og), j.parts);
     krn_parallel(call->pool, j.parts, part_run, &j);
 }
 

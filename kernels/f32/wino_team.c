@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/f32/wino_team.h"
 
+#include "kernels/common/uneven.h"
+
 /* The layout of v, u and m in scratch; sizes in bytes. */
 struct layout {
     size_t parts;
@@ -15,8 +17,9 @@ static struct layout layout_of(const struct krn_wino_plan *p, size_t width)
 {
     const struct krn_wino_work *w = &p->work;
     struct layout l = {.parts = base_max(width, 1u), .u = p->u_bytes};
+    size_t members = krn_uneven_members(l.parts);
 
-    l.by_panels = l.parts > 1 && w->panels >= l.parts && 2 * w->tiles <= l.parts * w->tiles_max;
+    l.by_panels = members > 1 && w->panels >= members && 2 * w->tiles <= members * w->tiles_max;
     l.tiles = l.by_panels ? w->tiles : base_min(w->tiles, w->tiles_max);
     l.m_panels = w->blocks > 1 ? w->panels : 1;
     l.v_count = l.by_panels ? w->blocks : l.parts;

@@ -116,12 +116,15 @@ static bool check_primitive(struct one_op *o, const struct check *c, const struc
     /* behind the last width: two members of unequal speed, where there is a real team */
     for (size_t width = 1; width <= WIDTH_MAX + (team > 0) && ok; width++) {
         bool apart = width > WIDTH_MAX;
-        struct krn_speed speeds[UNEVEN] = {{.hint = 1}, {.hint = (double)(1 + slower++ % 8)}};
-        struct krn_uneven uneven = {.members = UNEVEN, .speeds = speeds};
+        double second = (double)(1 + slower++ % 8);
+        struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS][UNEVEN];
+        struct krn_uneven uneven = {.members = UNEVEN,
+                                    .speeds = speeds[0],
+                                    .tried = (uint8_t)(slower / 8 % KRN_UNEVEN_SPEEDS)};
         struct one_op_buffer got[MDL_OP_OUT_MAX];
         struct compare k = {
             .c = c, .primitive = v, .o = o, .width = width, .terms = magnitude->terms};
-        struct primitive_how how = {.width = apart ? krn_uneven_parts(UNEVEN) : width,
+        struct primitive_how how = {.width = apart ? krn_uneven_width(&uneven) : width,
                                     .pool = apart           ? kept_pool(UNEVEN)
                                             : team == width ? kept_pool(width)
                                                             : NULL,
@@ -130,6 +133,10 @@ static bool check_primitive(struct one_op *o, const struct check *c, const struc
                                     .residual_in_place = c->residual_in_place};
         bool intact;
 
+        for (size_t i = 0; i < base_array_count(speeds); i++) {
+            speeds[i][0] = (struct krn_speed){.hint = 1};
+            speeds[i][1] = (struct krn_speed){.hint = second};
+        }
         primitive_out_new(o, got);
         intact = primitive_run(v, o, got, &how);
         kept_pool_rest(how.pool, apart ? UNEVEN : width);

@@ -68,12 +68,23 @@ static bool run_planes(const struct krn_primitive *v, const struct one_op *o, st
     return intact;
 }
 
+static size_t scratch_of(const struct krn_primitive *v, const struct one_op *o,
+                         const struct primitive_how *how)
+{
+    size_t bytes;
+
+    krn_parallel_uneven(how->uneven);
+    bytes = v->scratch_bytes ? v->scratch_bytes(&o->m, &o->op, how->width) : 0;
+    krn_parallel_uneven(NULL);
+    return bytes;
+}
+
 bool primitive_run(const struct krn_primitive *v, struct one_op *o, struct one_op_buffer *out,
                    const struct primitive_how *how)
 {
     size_t width = how->width;
     size_t packed_bytes = v->packed_bytes ? v->packed_bytes(&o->m, &o->op) : 0;
-    size_t scratch_bytes = v->scratch_bytes ? v->scratch_bytes(&o->m, &o->op, width) : 0;
+    size_t scratch_bytes = scratch_of(v, o, how);
     struct one_op_buffer packed = one_op_buffer_new(packed_bytes, 64);
     struct one_op_buffer scratch = one_op_buffer_new(scratch_bytes, 64);
     struct krn_call call = one_op_call(o, out, how->pool, width, packed.data, scratch.data);

@@ -92,50 +92,76 @@ TEST(no_division_ends_sooner)
     }
 }
 
-TEST(a_team_has_four_parts_for_each_member)
+TEST(a_team_has_eight_parts_for_each_member)
 {
-    T_EQ(krn_uneven_parts(2), 8);
-    T_EQ(krn_uneven_parts(3), 16);
-    T_EQ(krn_uneven_parts(4), 16);
-    T_EQ(krn_uneven_parts(8), 32);
+    T_EQ(krn_uneven_parts(2), 16);
+    T_EQ(krn_uneven_parts(3), 32);
+    T_EQ(krn_uneven_parts(4), 32);
+    T_EQ(krn_uneven_parts(8), 64);
 }
 
-TEST(equal_members_divide_as_other_teams)
+TEST(equal_members_begin_as_other_teams)
 {
-    struct krn_speed speeds[] = {{.hint = 1}, {.hint = 0.9}};
-    const struct krn_uneven u = {.members = 2, .speeds = speeds};
+    struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {{.hint = 1},
+                                                                         {.hint = 0.9}};
+    struct krn_uneven u = {.members = 2, .speeds = speeds};
 
+    krn_uneven_first(&u);
     T_EQ(krn_uneven_width(&u), 2);
     speeds[1].hint = 0.6; /* half of it takes 1.33 times the best division */
-    T_EQ(krn_uneven_width(&u), 8);
-    speeds[0] = (struct krn_speed){.hint = 1, .done = 1, .ns = 1e6};
-    speeds[1] = (struct krn_speed){.hint = 0.3, .done = 1, .ns = 1.1e6};
-    T_EQ(krn_uneven_width(&u), 2); /* what was measured counts */
+    krn_uneven_first(&u);
+    T_EQ(krn_uneven_width(&u), 16);
 }
 
-TEST(the_leader_runs_a_unit_alone_where_that_is_faster)
+/* Runs a unit that takes so long each way. Return: how often another way than the last one was
+ * taken. */
+static size_t run_ways(struct krn_uneven *u, const double ns[KRN_UNEVEN_WAYS], size_t times)
 {
-    struct krn_uneven u = {.members = 2};
     size_t tried = 0;
 
-    for (int i = 0; i < 1 + 15; i++) {
-        T_TRUE(!krn_uneven_alone(&u));
-        krn_uneven_took(&u, 100);
+    for (size_t i = 0; i < times; i++) {
+        uint8_t way = u->tried;
+
+        tried += u->tried != u->way;
+        krn_uneven_took(u, ns[way]);
     }
-    T_TRUE(krn_uneven_alone(&u)); /* a trial: it is slower */
-    krn_uneven_took(&u, 120);
-    for (int i = 0; i < 31; i++) {
-        T_TRUE(!krn_uneven_alone(&u));
-        krn_uneven_took(&u, 100);
+    return tried;
+}
+
+TEST(the_fastest_way_is_found_and_kept)
+{
+    for (size_t best = 0; best < KRN_UNEVEN_WAYS; best++) {
+        struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {{.hint = 1},
+                                                                             {.hint = 0.3}};
+        struct krn_uneven u = {.members = 2, .speeds = speeds};
+        double ns[KRN_UNEVEN_WAYS] = {100, 100, 100, 100};
+
+        krn_uneven_first(&u);
+        ns[best] = 90;
+        run_ways(&u, ns, 100);
+        T_EQ(u.way, best);
+        run_ways(&u, ns, 5000);
+        T_EQ(u.way, best);
+        T_LE(run_ways(&u, ns, 1030), 2 * KRN_UNEVEN_TRIAL);
+        /* the machine became another one */
+        ns[best] = 130;
+        run_ways(&u, ns, 3 * (512 + KRN_UNEVEN_TRIAL));
+        T_TRUE(u.way != best);
     }
-    T_TRUE(krn_uneven_alone(&u));
-    krn_uneven_took(&u, 0); /* 120 - 120 / 4 = 90: faster */
-    for (int i = 0; i < 2000; i++) {
-        tried += !krn_uneven_alone(&u);
-        krn_uneven_took(&u, krn_uneven_alone(&u) ? 90 : 100);
-    }
-    T_TRUE(u.alone);
-    T_EQ(tried, 6); /* after 16, 32, 64, ... */
+}
+
+TEST(one_slow_time_does_not_change_the_way)
+{
+    struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {{.hint = 1},
+                                                                         {.hint = 0.3}};
+    struct krn_uneven u = {.members = 2, .speeds = speeds};
+
+    krn_uneven_first(&u);
+    run_ways(&u, (double[]){100, 140, 140, 140}, 15);
+    T_EQ(u.tried, KRN_UNEVEN_FINE);
+    krn_uneven_took(&u, 1e6);
+    run_ways(&u, (double[]){100, 140, 140, 140}, 100);
+    T_EQ(u.way, KRN_UNEVEN_FINE);
 }
 
 /* ---- a krn_parallel() ---- */
@@ -177,13 +203,15 @@ TEST(every_item_is_done_once)
 
     krn_parallel_yield(true);
     for (int i = 0; i < t_times(2000); i++) {
-        struct krn_speed speeds[MEMBERS_MAX] = {{0}};
+        struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 3] = {{0}};
         struct krn_uneven u = {.members = 2 + (size_t)i % 2, .speeds = speeds};
 
-        for (size_t m = 0; m < u.members; m++) {
-            speeds[m].hint = (double)t_range(1, 100);
+        for (size_t m = 0; m < KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * u.members; m++) {
+            speeds[m].hint = (double)t_range(1, i % 5 ? 100 : 10000);
         }
+        krn_uneven_first(&u);
         once(&u, pools[i % 2], i % 3 > 0);
+        krn_uneven_took(&u, 100);
         once(&u, pools[i % 2], true); /* by what was learned */
     }
     pthreadpool_destroy(pools[0]);
@@ -192,55 +220,103 @@ TEST(every_item_is_done_once)
 
 /* ---- what is learned: the members one after the other, in this thread ---- */
 
-static void nothing(void *arg, size_t part)
-{
-    size_t *parts = arg;
+#define PARTS 16u
 
-    *parts += krn_parts_end(part, 8) - part;
-    (void)base_now_ns();
+struct counted {
+    size_t parts, steps; /* steps 0: each part is as much work as another */
+    size_t who, done[2]; /* steps that a member did */
+};
+
+static void count(void *arg, size_t part)
+{
+    struct counted *c = arg;
+
+    if (c->steps > 0) {
+        struct krn_range r = krn_share_run(c->steps, 1, part, PARTS);
+
+        c->done[c->who] += r.end - r.begin;
+    }
+    c->parts += krn_parts_end(part, PARTS) - part;
+    for (uint64_t from = base_now_ns(); base_now_ns() - from < 3000;) {
+    }
 }
 
-TEST(a_member_without_work_takes_over_and_is_measured_again)
+/* Members run in the order of @who. */
+static void run_members(struct krn_uneven *u, struct counted *c, const size_t *who,
+                        struct krn_uneven_job *job)
 {
-    struct krn_speed speeds[2] = {{.hint = 1, .done = 8, .ns = 8e3}, {.hint = 1}};
-    struct krn_uneven u = {.members = 2, .speeds = speeds};
+    c->parts = 0;
+    krn_uneven_begin(u, PARTS, count, c, job);
+    for (size_t i = 0; i < u->members; i++) {
+        c->who = who[i];
+        krn_uneven_member(job, who[i]);
+    }
+    krn_uneven_end(job);
+    krn_uneven_took(u, 100);
+    T_EQ(c->parts, PARTS);
+}
+
+TEST(a_member_without_work_takes_over)
+{
+    struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {
+        {.hint = 1, .done = 8, .ns = 8e3}, {.hint = 1}};
+    struct krn_uneven u = {.members = 2, .speeds = speeds, .left = 100};
     struct krn_uneven_job job;
-    size_t parts = 0;
+    struct counted c = {0};
 
-    /* the second one was never measured: by its hint it is as fast */
-    krn_uneven_begin(&u, 8, nothing, &parts, &job);
+    /* the second one was never measured: by its hint it is as fast. It has not begun: its parts but
+     * the last one are taken */
+    run_members(&u, &c, (size_t[]){0, 1}, &job);
     T_EQ(job.speed[1] == job.speed[0], 1);
-    krn_uneven_member(&job, 0); /* the other has not begun: its parts but the last one are taken */
-    T_EQ(job.runs[0].done, 7);
-    krn_uneven_member(&job, 1);
+    T_EQ(job.runs[0].done, PARTS - 1);
     T_EQ(job.runs[1].done, 1);
-    T_EQ(parts, 8);
-    krn_uneven_end(&job);
-    T_NEAR(speeds[0].done, 7.0 / 8 * 8 + 7.0 / 8, 1e-9);
-    T_NEAR(speeds[1].done, 1.0 / 8, 1e-9);
+    T_NEAR(speeds[0].done, 7.0 / 8 * 8 + 15.0 / 16, 1e-9);
+    T_NEAR(speeds[1].done, 1.0 / 16, 1e-9);
+}
 
-    /* so slow that it gets nothing: it counts for faster each time */
-    speeds[0] = (struct krn_speed){.hint = 1, .done = 8, .ns = 8e3};
-    speeds[1] = (struct krn_speed){.hint = 1, .done = 1, .ns = 8e6};
-    parts = 0;
-    krn_uneven_begin(&u, 8, nothing, &parts, &job);
-    krn_uneven_member(&job, 1);
-    krn_uneven_member(&job, 0);
-    krn_uneven_end(&job);
-    T_EQ(parts, 8);
+TEST(a_member_that_is_given_nothing_is_measured_again)
+{
+    struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {
+        {.hint = 1, .done = 8, .ns = 8e3}, {.hint = 1, .done = 1, .ns = 8e6}};
+    struct krn_uneven u = {.members = 2, .speeds = speeds, .left = 100};
+    struct krn_uneven_job job;
+    struct counted c = {0};
+
+    T_TRUE(!krn_uneven_begin(&u, PARTS, count, &c, &job)); /* nobody is waited for */
+    u.calls = 0;
+    run_members(&u, &c, (size_t[]){1, 0}, &job);
     T_EQ(job.runs[1].done, 0);
     T_NEAR(speeds[1].done, 1.02, 1e-9);
+}
 
-    /* it came when the other had done all: as if it had done a fourth of a part in that time */
-    speeds[0] = (struct krn_speed){.hint = 1, .done = 8, .ns = 2e3};
-    speeds[1] = (struct krn_speed){.hint = 1, .done = 8, .ns = 8e3};
-    krn_uneven_begin(&u, 8, nothing, &parts, &job);
-    krn_uneven_member(&job, 0);
-    T_EQ(job.runs[0].done, 8);
-    krn_uneven_member(&job, 1);
-    krn_uneven_end(&job);
-    T_NEAR(speeds[1].done, 7 + 0.25 / 8, 1e-9);
-    T_LE(7e3 + (double)job.runs[0].ns - 1e-6, speeds[1].ns);
+TEST(a_member_that_comes_too_late_counts_for_slow)
+{
+    struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {
+        {.hint = 1, .done = 8, .ns = 1e3}, {.hint = 1, .done = 8, .ns = 8e3}};
+    struct krn_uneven u = {.members = 2, .speeds = speeds, .left = 100};
+    struct krn_uneven_job job;
+    struct counted c = {0};
+
+    /* as if it had done a fourth of a part, but in at most twice the time expected for that */
+    run_members(&u, &c, (size_t[]){0, 1}, &job);
+    T_EQ(job.runs[0].done, PARTS);
+    T_NEAR(speeds[1].done, 7 + 0.25 / PARTS, 1e-9);
+    T_NEAR(speeds[1].ns, 7e3 + 2 * 0.25 / PARTS * 1e3, 1e-6);
+}
+
+TEST(work_in_few_steps_counts_as_what_it_was)
+{
+    struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {
+        {.hint = 1, .done = 8, .ns = 8e3}, {.hint = 1, .done = 8, .ns = 24e3}};
+    struct krn_uneven u = {.members = 2, .speeds = speeds, .left = 100};
+    struct krn_uneven_job job;
+    struct counted c = {.steps = 3};
+
+    run_members(&u, &c, (size_t[]){1, 0}, &job);
+    T_EQ(c.done[0] + c.done[1], 3);
+    T_TRUE(c.done[0] > 0 && c.done[1] > 0);
+    T_NEAR(speeds[0].done, 7 + (double)c.done[0] / 3, 1e-9);
+    T_NEAR(speeds[1].done, 7 + (double)c.done[1] / 3, 1e-9);
 }
 
 TEST_MAIN()
