@@ -235,7 +235,7 @@ def cell(options, Daemon, Tree, network, kind, algorithm, best, state):
                 plans.append((time.monotonic() - began, m["plan"]))
                 event = event or next((e for e in s.d.call("History")["events"] if e["id"] not in before and
                                        e["algorithm"] == algorithm.split(":")[0] and
-                                       any(t["role"] == "search" for t in e["trials"])), None)
+                                       (algorithm == "exact" or any(t["role"] == "search" for t in e["trials"]))), None)
                 if event and m["adapt"]["state"] == "watching":
                     break
                 time.sleep(0.05)
