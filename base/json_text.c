@@ -117,14 +117,20 @@ char *json_text(const json_t *value, size_t flags)
 
 json_t *json_text_shown(const char *text)
 {
-    char *copy = strdup(text);
+    size_t bytes = strlen(text) + 1;
+    json_malloc_t take;
+    json_free_t give;
     json_t *s = NULL;
+    char *copy;
 
+    json_get_alloc_funcs(&take, &give); /* who counts failures of JSON counts this one, too */
+    copy = take(bytes);
     if (copy) {
+        memcpy(copy, text, bytes);
         shown_clean(copy, "\n\t");
         s = json_string(copy);
+        give(copy);
     }
-    free(copy);
     return s;
 }
 

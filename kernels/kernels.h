@@ -92,8 +92,8 @@ int krn_const_eval(const struct mdl_model *m, void *arena);
  */
 int krn_net_join(const struct krn_net *net, size_t kind, size_t first, size_t last, size_t width,
                  size_t *ret_scratch_bytes);
-/** krn_net_join_uneven() - as krn_net_join(), for a team of @members unequal cores, whose
- * krn_exec.width is krn_uneven_width() (kernels/common/uneven.h), and up to @frames frames at once */
+/** krn_net_join_uneven() - as krn_net_join(), for a team of @members unequal cores and up to
+ * @frames frames at once; krn_exec.width is krn_uneven_width() (kernels/common/uneven.h) */
 int krn_net_join_uneven(const struct krn_net *net, size_t kind, struct krn_range ops,
                         size_t members, size_t frames, size_t *ret_scratch_bytes);
 void krn_net_leave(const struct krn_net *net, size_t kind, size_t first, size_t last);

@@ -8,24 +8,25 @@
  * the time until all are done. Its speed v_m is what it did in the same krn_parallel() of the unit
  * before:
  *     v_m = D_m / T_m;  after each time  D_m <- 7/8 D_m + d,  T_m <- 7/8 T_m + t
- * for a share d of the work, done at the time t after its begin, so that who comes late gets less; t
- * counts as at most twice what was expected, else a core taken away for a millisecond would get less
- * for the next dozen frames. Before that, and
- * of a member that did nothing yet, the speed of its EP decides. One that was given nothing is taken
- * for 2 % faster each time, so that it is measured again; one that came too late for what it was
- * given, for one that did a fourth of a part. Where the leader is given all, nobody is waited for.
+ * for a share d of the work, done at the time t after its begin, so that who comes late gets less;
+ * t counts as at most twice what was expected, else a core taken away for a millisecond would get
+ * less for the next dozen frames. Before that, and of a member that did nothing yet, the speed of
+ * its EP decides. One that was given nothing is taken for 2 % faster each time, so that it is
+ * measured again; one that came too late for what it was given, for one that did a fourth of a
+ * part. Where the leader is given all, nobody is waited for.
  *
  * While they run, the division is mended: a member takes most of a run that is not short at once,
- * then part after part, and when it has none left, the last part of another member's run if it will
- * have finished it before the other would have come to it. So a core that falls behind holds the
- * others by one part. Dividing rows by speed is Pipe-it's baseline (figures 3 and 5); taking over
+ * then half of what is left, and when it has none left, the last part of another member's run if it
+ * will have finished it before the other would have come to it. So a core that falls behind holds
+ * the others by one part. Dividing rows by speed is Pipe-it's baseline (figures 3 and 5); taking over
  * of work is SANI's (OSDI'26) and AsyMo's.
  *
  * How many parts are best depends on the primitives, and all members have to come to the end of a
  * unit, so one that stands still for a while holds even those that left it nothing to do. So a unit
  * is run in several ways (enum krn_uneven_way), each with the speeds learned in it: the present one
  * for a pause, then another for KRN_UNEVEN_TRIAL times, which becomes the present one if it is
- * faster by 5 %. When all were tried in vain, the pause doubles, up to 1024 times.
+ * faster by 5 %. When all were tried in vain, the pause is four times as long,
+ * up to 512 times.
  *
  * The team's leader owns all of it; members write their own lines during krn_parallel().
  */
@@ -68,8 +69,8 @@ struct krn_uneven {
  * power of two, at least four for each. */
 size_t krn_uneven_parts(size_t members);
 
-/** krn_uneven_first() - chooses the first way, by the speeds' hints: equal parts where these take at
- * most 15 % longer than the best division. */
+/** krn_uneven_first() - chooses the first way, by the speeds' hints: equal parts where these take
+ * at most 15 % longer than the best division. */
 void krn_uneven_first(struct krn_uneven *u);
 /** krn_uneven_width() - Return: into how many parts the unit is to be divided this time; 1: the
  * leader runs it. krn_uneven_took() tells what it took then, and chooses for the next time. */
@@ -84,8 +85,8 @@ void krn_parallel_uneven(struct krn_uneven *team);
 
 /** krn_uneven_members() - Return: how many run at once where work is divided into @width parts: the
  * members if the caller's team is unequal, else @width. What recomputes at the borders of parts
- * decides by this: neighbouring parts are computed as one. Threads: the team's leader, a member in its
- * part, and who asks for the scratch of such a team. */
+ * decides by this: neighbouring parts are computed as one. Threads: the team's leader, a member in
+ * its part, and who asks for the scratch of such a team. */
 size_t krn_uneven_members(size_t width);
 
 /** krn_uneven_self() - tells which member of its team the calling thread is. Threads: each member,
@@ -100,7 +101,8 @@ struct krn_uneven *krn_uneven_team(void);
 /** krn_uneven_take() - Return: the end of the parts that the calling member has to run now, from
  * @part on, and takes all of them; 0: it is in no team of unequal cores. */
 size_t krn_uneven_take(size_t part, size_t parts);
-/** krn_uneven_is() - what the parts taken last are of the whole work, where this comes in few steps */
+/** krn_uneven_is() - says what the parts taken last are of the whole work, which may come in few
+ * steps */
 void krn_uneven_is(double share);
 
 struct krn_uneven_run {
