@@ -18,8 +18,8 @@
  * While they run, the division is mended: a member takes most of a run that is not short at once,
  * then half of what is left, and when it has none left, the last part of another member's run if it
  * will have finished it before the other would have come to it. So a core that falls behind holds
- * the others by one part. Dividing rows by speed is Pipe-it's baseline (figures 3 and 5); taking over
- * of work is SANI's (OSDI'26) and AsyMo's.
+ * the others by one part. Dividing rows by speed is Pipe-it's baseline (figures 3 and 5); taking
+ * over of work is SANI's (OSDI'26) and AsyMo's.
  *
  * How many parts are best depends on the primitives, and all members have to come to the end of a
  * unit, so one that stands still for a while holds even those that left it nothing to do. So a unit
