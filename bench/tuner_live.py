@@ -245,7 +245,7 @@ def cell(options, Daemon, Tree, network, kind, algorithm, best, state):
             frames = s.model()["frames"]
     return {"network": network, "shift": kind, "algorithm": algorithm, "plan": plan, "best": best,
             "to_it_s": changed, "of_best": (fps[0] + fps[2]) / (fps[1] + fps[3]), "fps": fps,
-            "trials": event["trial_count"] if event else 0, "cause": event["cause"] if event else None,
+            "trials": event.get("trial_count", 0) if event else 0, "cause": event["cause"] if event else None,
             "lost": frames["failed"] + frames["dropped"]}
 
 
