@@ -85,24 +85,12 @@ static int use_bound(const struct krn_net *net, struct krn_bound *bound, size_t 
     return 0;
 }
 
-int krn_net_join(const struct krn_net *net, size_t kind, size_t first, size_t last, size_t width,
-                 size_t *ret_scratch_bytes)
-{
-    struct team_needs needs = {width, krn_preprocess_scratch_bytes(net->model, width)};
-    bool more = true;
-    int r = each_bound(net, kind, first, last, ready_bound, &needs);
-
-    if (r == 0) {
-        each_bound(net, kind, first, last, use_bound, &more);
-        *ret_scratch_bytes = base_align_up(needs.scratch_bytes, 64);
-    }
-    return r;
-}
-
+/* Prepares ops for a team of @width and up to @frames frames at once; raises @io_bytes to the
+ * scratch that it needs. */
 static int ready_width(const struct krn_net *net, size_t kind, struct krn_range ops, size_t width,
                        size_t frames, size_t *io_bytes)
 {
-    struct team_needs needs = {.width = width};
+    struct team_needs needs = {width, krn_preprocess_scratch_bytes(net->model, width)};
     int r = each_bound(net, kind, ops.begin, ops.end - 1, ready_bound, &needs);
     size_t at_once = frames > 1 ? krn_net_frames_bytes(net, kind, ops, width, frames) : 0;
 
@@ -110,23 +98,44 @@ static int ready_width(const struct krn_net *net, size_t kind, struct krn_range 
     return r;
 }
 
+static void join(const struct krn_net *net, size_t kind, struct krn_range ops)
+{
+    bool more = true;
+
+    each_bound(net, kind, ops.begin, ops.end - 1, use_bound, &more);
+}
+
+int krn_net_join(const struct krn_net *net, size_t kind, size_t first, size_t last, size_t width,
+                 size_t *ret_scratch_bytes)
+{
+    struct krn_range ops = {first, last + 1};
+    size_t bytes = 0;
+    int r = ready_width(net, kind, ops, width, 1, &bytes);
+
+    if (r == 0) {
+        join(net, kind, ops);
+        *ret_scratch_bytes = bytes;
+    }
+    return r;
+}
+
 int krn_net_join_uneven(const struct krn_net *net, size_t kind, struct krn_range ops,
                         size_t members, size_t frames, size_t *ret_scratch_bytes)
 {
     struct krn_uneven asks = {.members = members};
-    size_t parts = krn_uneven_parts(members), bytes = 0;
+    size_t bytes = 0;
     int r;
 
     krn_parallel_uneven(&asks);
     r = ready_width(net, kind, ops, members, frames, &bytes);
     /* what a library makes for each width are the runs of parts that a member may get */
-    for (size_t width = parts; r == 0 && width > 1; width /= 2) {
+    for (size_t width = krn_uneven_parts(members); r == 0 && width > 1; width /= 2) {
         r = ready_width(net, kind, ops, width, frames, &bytes);
     }
-    r = r == 0 ? krn_net_join(net, kind, ops.begin, ops.end - 1, parts, ret_scratch_bytes) : r;
     krn_parallel_uneven(NULL);
     if (r == 0) {
-        *ret_scratch_bytes = base_max(*ret_scratch_bytes, bytes);
+        join(net, kind, ops);
+        *ret_scratch_bytes = bytes;
     }
     return r;
 }

@@ -72,7 +72,7 @@ static int place(struct pl_set *s, struct pl_team *t, const struct pl_group *g, 
     if (!pl_group_spans(g)) {
         return 0;
     }
-    each = (size_t)KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * t->width;
+    each = (size_t)KRN_UNEVEN_EACH * t->width;
     t->uneven = calloc(units, sizeof(t->uneven[0]));
     t->speeds = calloc(units * each, sizeof(t->speeds[0]));
     if (t->uneven == NULL || t->speeds == NULL) {

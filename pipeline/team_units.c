@@ -70,7 +70,7 @@ static void run_units(const struct pl_team *t, const struct units *group,
     u = &t->uneven[group->first - t->first_unit];
     divided.width = krn_uneven_width(u);
     divided.pool = divided.width > 1 ? exec->pool : NULL;
-    krn_parallel_uneven(divided.width > 1 ? u : NULL);
+    krn_parallel_uneven(u);
     start = base_now_ns();
     krn_net_run_frames(net, ops, mems, count, &divided);
     krn_uneven_took(u, (double)(base_now_ns() - start) / (double)count);

@@ -53,6 +53,7 @@ enum krn_uneven_way {
 };
 #define KRN_UNEVEN_TRIAL 3u
 #define KRN_UNEVEN_CALLS 4u /* krn_parallel() of a unit that have speeds of their own */
+#define KRN_UNEVEN_EACH (KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS) /* speeds of a member in a unit */
 
 /* What a team learned of one unit. */
 struct krn_uneven {

@@ -117,7 +117,7 @@ static bool check_primitive(struct one_op *o, const struct check *c, const struc
     for (size_t width = 1; width <= WIDTH_MAX + (team > 0) && ok; width++) {
         bool apart = width > WIDTH_MAX;
         double second = (double)(1 + slower++ % 8);
-        struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS][UNEVEN];
+        struct krn_speed speeds[KRN_UNEVEN_EACH][UNEVEN];
         struct krn_uneven uneven = {.members = UNEVEN,
                                     .speeds = speeds[0],
                                     .tried = (uint8_t)(slower / 8 % KRN_UNEVEN_SPEEDS)};

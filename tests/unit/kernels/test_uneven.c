@@ -102,8 +102,7 @@ TEST(a_team_has_eight_parts_for_each_member)
 
 TEST(equal_members_begin_as_other_teams)
 {
-    struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {{.hint = 1},
-                                                                         {.hint = 0.9}};
+    struct krn_speed speeds[KRN_UNEVEN_EACH * 2] = {{.hint = 1}, {.hint = 0.9}};
     struct krn_uneven u = {.members = 2, .speeds = speeds};
 
     krn_uneven_first(&u);
@@ -131,8 +130,7 @@ static size_t run_ways(struct krn_uneven *u, const double ns[KRN_UNEVEN_WAYS], s
 TEST(the_fastest_way_is_found_and_kept)
 {
     for (size_t best = 0; best < KRN_UNEVEN_WAYS; best++) {
-        struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {{.hint = 1},
-                                                                             {.hint = 0.3}};
+        struct krn_speed speeds[KRN_UNEVEN_EACH * 2] = {{.hint = 1}, {.hint = 0.3}};
         struct krn_uneven u = {.members = 2, .speeds = speeds};
         double ns[KRN_UNEVEN_WAYS] = {100, 100, 100, 100};
 
@@ -152,8 +150,7 @@ TEST(the_fastest_way_is_found_and_kept)
 
 TEST(one_slow_time_does_not_change_the_way)
 {
-    struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {{.hint = 1},
-                                                                         {.hint = 0.3}};
+    struct krn_speed speeds[KRN_UNEVEN_EACH * 2] = {{.hint = 1}, {.hint = 0.3}};
     struct krn_uneven u = {.members = 2, .speeds = speeds};
 
     krn_uneven_first(&u);
@@ -203,10 +200,10 @@ TEST(every_item_is_done_once)
 
     krn_parallel_yield(true);
     for (int i = 0; i < t_times(2000); i++) {
-        struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 3] = {{0}};
+        struct krn_speed speeds[KRN_UNEVEN_EACH * 3] = {{0}};
         struct krn_uneven u = {.members = 2 + (size_t)i % 2, .speeds = speeds};
 
-        for (size_t m = 0; m < KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * u.members; m++) {
+        for (size_t m = 0; m < KRN_UNEVEN_EACH * u.members; m++) {
             speeds[m].hint = (double)t_range(1, i % 5 ? 100 : 10000);
         }
         krn_uneven_first(&u);
@@ -258,8 +255,7 @@ static void run_members(struct krn_uneven *u, struct counted *c, const size_t *w
 
 TEST(a_member_without_work_takes_over)
 {
-    struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {
-        {.hint = 1, .done = 8, .ns = 8e3}, {.hint = 1}};
+    struct krn_speed speeds[KRN_UNEVEN_EACH * 2] = {{.hint = 1, .done = 8, .ns = 8e3}, {.hint = 1}};
     struct krn_uneven u = {.members = 2, .speeds = speeds, .left = 100};
     struct krn_uneven_job job;
     struct counted c = {0};
@@ -276,8 +272,8 @@ TEST(a_member_without_work_takes_over)
 
 TEST(a_member_that_is_given_nothing_is_measured_again)
 {
-    struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {
-        {.hint = 1, .done = 8, .ns = 8e3}, {.hint = 1, .done = 1, .ns = 8e6}};
+    struct krn_speed speeds[KRN_UNEVEN_EACH * 2] = {{.hint = 1, .done = 8, .ns = 8e3},
+                                                    {.hint = 1, .done = 1, .ns = 8e6}};
     struct krn_uneven u = {.members = 2, .speeds = speeds, .left = 100};
     struct krn_uneven_job job;
     struct counted c = {0};
@@ -291,8 +287,8 @@ TEST(a_member_that_is_given_nothing_is_measured_again)
 
 TEST(a_member_that_comes_too_late_counts_for_slow)
 {
-    struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {
-        {.hint = 1, .done = 8, .ns = 1e3}, {.hint = 1, .done = 8, .ns = 8e3}};
+    struct krn_speed speeds[KRN_UNEVEN_EACH * 2] = {{.hint = 1, .done = 8, .ns = 1e3},
+                                                    {.hint = 1, .done = 8, .ns = 8e3}};
     struct krn_uneven u = {.members = 2, .speeds = speeds, .left = 100};
     struct krn_uneven_job job;
     struct counted c = {0};
@@ -306,8 +302,8 @@ TEST(a_member_that_comes_too_late_counts_for_slow)
 
 TEST(work_in_few_steps_counts_as_what_it_was)
 {
-    struct krn_speed speeds[KRN_UNEVEN_SPEEDS * KRN_UNEVEN_CALLS * 2] = {
-        {.hint = 1, .done = 8, .ns = 8e3}, {.hint = 1, .done = 8, .ns = 24e3}};
+    struct krn_speed speeds[KRN_UNEVEN_EACH * 2] = {{.hint = 1, .done = 8, .ns = 8e3},
+                                                    {.hint = 1, .done = 8, .ns = 24e3}};
     struct krn_uneven u = {.members = 2, .speeds = speeds, .left = 100};
     struct krn_uneven_job job;
     struct counted c = {.steps = 3};
