@@ -220,7 +220,7 @@ static int calibrate(const struct pl_ep_set *eps, size_t frames, bool grid,
 
         for (size_t i = 0; i < b.count; i++) {
             b.rows[kept] = b.rows[i];
-            kept += b.rows[i].depthwise || b.rows[i].n == 1;
+            kept += b.rows[i].layer == TUN_DEPTHWISE || b.rows[i].n == 1;
         }
         b.count = kept;
         for (size_t i = 0; i < 25 && !error; i++) {
@@ -269,8 +269,8 @@ static void compare(const char *by, const struct net *n, const double *ns, size_
         }
         scratch[covered] = fabs(guess[u] / ns[u] - 1);
         dmn_unit_gemm(n->model, u, &of);
-        depthwise += of.depthwise ? scratch[covered] : 0;
-        depthwise_count += of.depthwise;
+        depthwise += of.layer == TUN_DEPTHWISE ? scratch[covered] : 0;
+        depthwise_count += of.layer == TUN_DEPTHWISE;
         sum += scratch[covered++];
         predicted_ns += guess[u];
         measured_ns += ns[u];
@@ -423,11 +423,12 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++) {
         const struct tun_fit *f = p[i].fits;
 
-        printf("fits of the %s, one core and several: convolutions %.1f, %.1f %%, depthwise %.1f, "
-               "%.1f %%, fully connected %.1f, %.1f %%\n",
-               i ? "grid" : "chain", 100 * f[TUN_CONV].error, 100 * f[TUN_CONV].error_wide,
-               100 * f[TUN_DEPTHWISE].error, 100 * f[TUN_DEPTHWISE].error_wide,
-               100 * f[TUN_FC].error, 100 * f[TUN_FC].error_wide);
+        printf("fits of the %s, one core and several:", i ? "grid" : "chain");
+        for (size_t k = 0; k < TUN_LAYERS; k++) {
+            printf(" %s %.1f, %.1f %%", dmn_layer_name((enum tun_layer)k), 100 * f[k].error,
+                   100 * f[k].error_wide);
+        }
+        printf("\n");
     }
     printf("%-16s by    width  units        measured   predicted    mean    median  depthwise      "
            "sum\n",

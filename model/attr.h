@@ -116,6 +116,28 @@ struct mdl_window {
     size_t pad_end[3];   /* larger than in the model if ceil_mode requires it */
 };
 
+/** mdl_window_taps(), mdl_window_strided() - Return: elements of the kernel; it moves by more than
+ * one element in some direction. */
+static inline size_t mdl_window_taps(const struct mdl_window *w)
+{
+    size_t taps = 1;
+
+    for (size_t i = 0; i < w->rank; i++) {
+        taps *= w->kernel[i];
+    }
+    return taps;
+}
+
+static inline bool mdl_window_strided(const struct mdl_window *w)
+{
+    bool strided = false;
+
+    for (size_t i = 0; i < w->rank; i++) {
+        strided |= w->stride[i] > 1;
+    }
+    return strided;
+}
+
 union mdl_attr {
     /* CONV, CONV_TRANSPOSE. Weights are row-major, as in ONNX: [O][C / groups][k ...] (CONV),
      * [C][O / groups][k ...] (CONV_TRANSPOSE). */

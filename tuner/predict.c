@@ -26,23 +26,37 @@ static bool usable(const struct tun_bench *b)
     return tun_positive(b->n) && tun_positive(b->k) && tun_positive(b->m) && b->width >= 1;
 }
 
+static bool is_conv(enum tun_layer layer)
+{
+    return layer == TUN_CONV || layer == TUN_PLAIN || layer == TUN_CONV3;
+}
+
 static enum tun_layer layer_of(const struct tun_bench *b)
 {
-    return b->depthwise ? TUN_DEPTHWISE : b->n == 1 ? TUN_FC : TUN_CONV;
+    return is_conv(b->layer) && b->n == 1 ? TUN_FC : b->layer;
 }
 
 /* The terms of eq. 5 that are different from each other. */
 static const bool TERMS_OF[TUN_LAYERS][TERMS] = {[TUN_CONV] = {1, 1, 1, 1, 1, 1, 1, 1},
+                                                 [TUN_PLAIN] = {0, 0, 0, 1, 1, 1, 1, 1},
+                                                 [TUN_CONV3] = {1, 1, 1, 1, 1, 1, 1, 1},
                                                  [TUN_FC] = {0, 1, 1, 0, 1, 0, 0, 1},
                                                  [TUN_DEPTHWISE] = {0, 0, 1, 0, 1, 1, 1, 1}};
 
-static void terms_of(const struct tun_bench *b, double ret[TERMS])
+static void terms_of(enum tun_layer layer, const struct tun_bench *b, double ret[TERMS])
 {
     const double n = b->n, k = b->k, m = b->m;
     const double terms[TERMS] = {n, k, m, n * k, k * m, n * m, n * m * k, 1};
 
     for (size_t i = 0; i < TERMS; i++) {
-        ret[i] = TERMS_OF[layer_of(b)][i] ? terms[i] : 0;
+        ret[i] = TERMS_OF[layer][i] ? terms[i] : 0;
+    }
+    if (layer == TUN_CONV3) {
+        double side = ceil(sqrt(n) / TUN_TRANSFORMED) * TUN_TRANSFORMED, tiles = side * side;
+
+        ret[0] = tiles * k;
+        ret[1] = tiles * m;
+        ret[2] = tiles * m * k;
     }
 }
 
@@ -127,12 +141,94 @@ static void fit_solve(struct fit *f, double *ret)
     }
 }
 
-static double single_ns(const struct tun_fit *f, const struct tun_bench *b)
+/* By the fit of @layer. */
+static double single_ns(const struct tun_predictor *p, enum tun_layer layer,
+                        const struct tun_bench *b)
 {
     double row[TERMS];
 
-    terms_of(b, row);
-    return base_max(1.0, dot(row, f->b, TERMS));
+    terms_of(layer, b, row);
+    return base_max(1.0, dot(row, p->fits[layer].b, TERMS));
+}
+
+static double predict_ns(const struct tun_predictor *p, enum tun_layer layer,
+                         const struct tun_bench *of)
+{
+    const struct tun_fit *wide = &p->fits[p->fits[layer].has_wide ? layer : TUN_CONV];
+    double row[WIDE_TERMS], single, share;
+
+    if (!usable(of) || !p->fits[layer].has || (of->width > 1 && !wide->has_wide)) {
+        return -1;
+    }
+    single = single_ns(p, layer, of);
+    if (of->width == 1) {
+        return single;
+    }
+    share = single / (double)of->width;
+    wide_terms_of(of, single, row);
+    return base_max(1.0, base_max(share + dot(row, wide->a, WIDE_TERMS), share / SUPERLINEAR));
+}
+
+static bool is_row(const struct tun_bench *b, enum tun_layer layer, bool wide)
+{
+    return usable(b) && tun_positive(b->ns) && (b->width > 1) == wide &&
+           (layer_of(b) == layer || (layer == TUN_CONV && is_conv(layer_of(b))));
+}
+
+/* Solves for the terms that are not left out. @ret: the fit. Return: rows. */
+static size_t solve_rows(const struct tun_bench *benches, size_t count, enum tun_layer layer,
+                         bool wide, const bool left_out[TERMS], struct tun_predictor *p,
+                         struct fit *ret)
+{
+    double row[TERMS];
+    size_t rows = 0;
+
+    *ret = (struct fit){.terms = wide ? WIDE_TERMS : TERMS};
+    for (int pass = 0; pass < 2; pass++) { /* scale, fit */
+        for (size_t i = 0; i < count; i++) {
+            const struct tun_bench *b = &benches[i];
+            double right = b->ns;
+
+            if (!is_row(b, layer, wide)) {
+                continue;
+            }
+            if (wide) {
+                wide_terms_of(b, single_ns(p, layer, b), row);
+                right -= single_ns(p, layer, b) / b->width;
+            } else {
+                terms_of(layer, b, row);
+            }
+            for (size_t c = 0; c < ret->terms; c++) {
+                row[c] = left_out[c] ? 0 : row[c];
+            }
+            if (pass == 0) {
+                fit_measure(ret, row, 1 / b->ns);
+                rows++;
+            } else {
+                fit_add(ret, row, right, 1 / b->ns);
+            }
+        }
+    }
+    fit_solve(ret, wide ? p->fits[layer].a : p->fits[layer].b);
+    return rows;
+}
+
+/* Leaves out the term that takes most away. Return: none does. */
+static bool all_add(const struct fit *f, const double *coefficients, bool left_out[TERMS])
+{
+    double least = 0;
+    size_t worst = TERMS;
+
+    for (size_t c = 0; c < f->terms; c++) {
+        if (coefficients[c] * f->scale[c] < least) {
+            least = coefficients[c] * f->scale[c];
+            worst = c;
+        }
+    }
+    if (worst < TERMS) {
+        left_out[worst] = true;
+    }
+    return worst == TERMS;
 }
 
 /* Fits eq. 5 (@wide: eq. 8) to the rows of a kind of layer with one core (several). @least: rows
@@ -140,49 +236,28 @@ static double single_ns(const struct tun_fit *f, const struct tun_bench *b)
 static void fit_part(const struct tun_bench *benches, size_t count, enum tun_layer layer, bool wide,
                      size_t least, struct tun_predictor *p)
 {
-    struct fit f = {.terms = wide ? WIDE_TERMS : TERMS};
     struct tun_fit *to = &p->fits[layer];
-    double row[TERMS], error = 0;
-    size_t rows = 0;
+    bool left_out[TERMS] = {false};
+    double error = 0;
+    struct fit f;
+    size_t rows;
 
-    for (int pass = 0; pass < 3; pass++) { /* scale, fit, judge */
-        for (size_t i = 0; i < count; i++) {
-            const struct tun_bench *b = &benches[i];
-            double right = b->ns;
-
-            if (!usable(b) || !tun_positive(b->ns) || layer_of(b) != layer ||
-                (b->width > 1) != wide) {
-                continue;
-            }
-            if (wide) {
-                wide_terms_of(b, single_ns(to, b), row);
-                right -= single_ns(to, b) / b->width;
-            } else {
-                terms_of(b, row);
-            }
-            if (pass == 0) {
-                fit_measure(&f, row, 1 / b->ns);
-                rows++;
-            } else if (pass == 1) {
-                fit_add(&f, row, right, 1 / b->ns);
-            } else {
-                error += fabs(tun_predict_ns(p, b) / b->ns - 1);
-            }
-        }
-        if (rows < least) {
-            return;
-        }
-        if (pass == 1) {
-            fit_solve(&f, wide ? to->a : to->b);
-            *(wide ? &to->has_wide : &to->has) = true;
+    do {
+        rows = solve_rows(benches, count, layer, wide, left_out, p, &f);
+    } while (!wide && !all_add(&f, to->b, left_out));
+    *(wide ? &to->has_wide : &to->has) = rows >= least;
+    for (size_t i = 0; i < count && rows >= least; i++) {
+        if (is_row(&benches[i], layer, wide)) {
+            error += fabs(predict_ns(p, layer, &benches[i]) / benches[i].ns - 1) / (double)rows;
         }
     }
-    *(wide ? &to->error_wide : &to->error) = error / (double)rows;
+    *(wide ? &to->error_wide : &to->error) = error;
 }
 
 int tun_predictor_fit(const struct tun_bench *benches, size_t count, struct tun_predictor *ret)
 {
-    static const size_t least[TUN_LAYERS] = {[TUN_CONV] = 8, [TUN_FC] = 4, [TUN_DEPTHWISE] = 5};
+    static const size_t least[TUN_LAYERS] = {
+        [TUN_CONV] = 8, [TUN_PLAIN] = 6, [TUN_CONV3] = 6, [TUN_FC] = 4, [TUN_DEPTHWISE] = 5};
     struct tun_predictor p = {0};
 
     for (size_t i = 0; i < TUN_LAYERS; i++) {
@@ -198,22 +273,18 @@ int tun_predictor_fit(const struct tun_bench *benches, size_t count, struct tun_
     return 0;
 }
 
+/* The layer whose fit foretells @of: convolutions of all windows have one for those without their
+ * own. */
+static enum tun_layer fitted(const struct tun_predictor *p, const struct tun_bench *of)
+{
+    enum tun_layer layer = layer_of(of);
+
+    return is_conv(layer) && !p->fits[layer].has ? TUN_CONV : layer;
+}
+
 double tun_predict_ns(const struct tun_predictor *p, const struct tun_bench *of)
 {
-    const struct tun_fit *f = &p->fits[layer_of(of)];
-    const struct tun_fit *wide = f->has_wide ? f : &p->fits[TUN_CONV];
-    double row[WIDE_TERMS], single, share;
-
-    if (!usable(of) || !f->has || (of->width > 1 && !wide->has_wide)) {
-        return -1;
-    }
-    single = single_ns(f, of);
-    if (of->width == 1) {
-        return single;
-    }
-    share = single / (double)of->width;
-    wide_terms_of(of, single, row);
-    return base_max(1.0, base_max(share + dot(row, wide->a, WIDE_TERMS), share / SUPERLINEAR));
+    return predict_ns(p, fitted(p, of), of);
 }
 
 size_t tun_predict_costs(struct tun_problem *p, size_t ep, const struct tun_predictor *f)
@@ -228,8 +299,8 @@ size_t tun_predict_costs(struct tun_problem *p, size_t ep, const struct tun_pred
                                          .k = unit->gemm_k,
                                          .m = unit->gemm_m,
                                          .width = (uint16_t)w,
-                                         .depthwise = unit->depthwise};
-            const struct tun_fit *fit = &f->fits[layer_of(&of)];
+                                         .layer = unit->layer};
+            const struct tun_fit *fit = &f->fits[fitted(f, &of)];
             double ns = tun_predict_ns(f, &of), error = fit->error;
 
             if (ns < 0 || (cell->source != TUN_UNKNOWN && cell->source != TUN_PREDICTED)) {

@@ -20,12 +20,22 @@
 #define TUN_ERROR_MAX 256u
 #define TUN_GROUP_MAX 8u /* team groups that one board has in a stage, as we plan */
 
+/* What a heavy operator is, as a predictor tells layers apart (tuner/predict.h). */
+enum tun_layer {
+    TUN_CONV,
+    TUN_PLAIN, /* 1x1 or strided: nothing but a product can compute it */
+    TUN_CONV3, /* 3x3 with stride 1: Winograd's transform can */
+    TUN_FC,
+    TUN_DEPTHWISE, /* its columns, one a channel, have rows of their own */
+    TUN_LAYERS,
+};
+
 struct tun_unit {
     double weight;   /* Pipe-search eq. 1 and 2; > 0 */
     double in_bytes; /* bytes that cross the border in front of this unit; 0 for unit 0 */
     /* the matrices of the unit's heavy operator as Pipe-it has them (its eq. 4); 0: unknown */
     double gemm_n, gemm_k, gemm_m;
-    bool depthwise;      /* its columns, one a channel, have rows of their own */
+    enum tun_layer layer;
     double weight_bytes; /* that a board holds for it, packed weights included; they add up */
     double arena_bytes;  /* of activations while it runs; a segment needs the largest */
     double bytes;        /* that it moves between caches and memory for a frame; 0: unknown, none */

@@ -179,14 +179,17 @@ static json_t *result_json(const struct dmn_control *control)
             dmn_profiled(control->plans, control->machine->eps.eps[e].name);
         const struct tun_fit *fits = k->predictor.fits;
 
-        json_array_append_new(
-            list,
-            json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "name", control->machine->eps.eps[e].name,
-                      "benches", (json_int_t)k->benches, "error_conv",
-                      error_json(fits[TUN_CONV].has, fits[TUN_CONV].error), "error_depthwise",
-                      error_json(fits[TUN_DEPTHWISE].has, fits[TUN_DEPTHWISE].error), "error_fc",
-                      error_json(fits[TUN_FC].has, fits[TUN_FC].error), "error_multi",
-                      error_json(fits[TUN_CONV].has_wide, fits[TUN_CONV].error_wide)));
+        json_t *kind = json_pack("{s:s, s:I, s:o}", "name", control->machine->eps.eps[e].name,
+                                 "benches", (json_int_t)k->benches, "error_multi",
+                                 error_json(fits[TUN_CONV].has_wide, fits[TUN_CONV].error_wide));
+
+        for (size_t i = 0; i < TUN_LAYERS; i++) {
+            char key[32];
+
+            snprintf(key, sizeof(key), "error_%s", dmn_layer_name((enum tun_layer)i));
+            json_object_set_new(kind, key, error_json(fits[i].has, fits[i].error));
+        }
+        json_array_append_new(list, kind);
     }
     return list;
 }

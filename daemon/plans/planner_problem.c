@@ -80,7 +80,7 @@ static void describe_units(const struct mdl_model *model, const struct krn_net *
             .gemm_n = gemm.n,
             .gemm_k = gemm.k,
             .gemm_m = gemm.m,
-            .depthwise = gemm.depthwise,
+            .layer = gemm.layer,
             .bytes = unit_bytes(model, net, unit),
         };
     }

@@ -119,6 +119,22 @@ static void kept(void *ctx, int error)
     }
 }
 
+static void log_fits(const char *ep, const struct dmn_profiled *of)
+{
+    char text[256] = "";
+
+    for (size_t i = 0; i < TUN_LAYERS; i++) {
+        const struct tun_fit *f = &of->predictor.fits[i];
+
+        if (f->has) {
+            base_append(text, sizeof(text), "%s%.1f %% (%s)", *text ? ", " : "", 100 * f->error,
+                        dmn_layer_name((enum tun_layer)i));
+        }
+    }
+    dmn_log(LOG_NOTICE, "profiled %s: %zu benchmarks, mean error of the fits %s", ep, of->benches,
+            text);
+}
+
 static void finish(struct dmn_profile_run *r)
 {
     struct dmn_plans *plans = r->plans;
@@ -130,12 +146,7 @@ static void finish(struct dmn_profile_run *r)
     for (size_t e = 0; e < plans->machine->eps.count; e++) {
         const struct dmn_profiled *of = dmn_profiled(plans, plans->machine->eps.eps[e].name);
 
-        dmn_log(
-            LOG_NOTICE,
-            "profiled %s: %zu benchmarks, mean error of the fits %.1f %% (convolutions), "
-            "%.1f %% (depthwise), %.1f %% (fully connected)",
-            plans->machine->eps.eps[e].name, of->benches, 100 * of->predictor.fits[TUN_CONV].error,
-            100 * of->predictor.fits[TUN_DEPTHWISE].error, 100 * of->predictor.fits[TUN_FC].error);
+        log_fits(plans->machine->eps.eps[e].name, of);
     }
     if (wait) {
         *wait = r->done;

@@ -85,8 +85,11 @@ void dmn_streams_enter(const struct dmn_streams *s, struct tun_problem *p);
 /** dmn_streams_take() - from now on all models have these, if anything is known. */
 void dmn_streams_take(struct dmn_plans *plans, const struct dmn_streams *s);
 
+/** dmn_layer_name() - Return: what files and messages call it; static. */
+const char *dmn_layer_name(enum tun_layer layer);
+
 /** dmn_unit_gemm() - the matrices of a unit's heavy operator, Pipe-it eq. 3 and 4: N rows (output
- * positions), K terms of each sum, M columns (output channels), and whether it is depthwise.
+ * positions), K terms of each sum, M columns (output channels), and its layer.
  * @ret: only these are set. Return: false if it is not such a product (convolution of groups of
  * several channels, product of two activations). */
 bool dmn_unit_gemm(const struct mdl_model *m, size_t unit, struct tun_bench *ret);

@@ -24,6 +24,7 @@ static const struct layer {
     {1, 256, 1},
     {1, 64, 1},
     {3, 64, 1},
+    {3, 32, 1},
     {5, 32, 1},
     {1, 128, 1},
     {5, 0, 1},
@@ -35,6 +36,7 @@ static const struct layer {
     {1, 128, 1},
     {3, 128, 1},
     {1, 32, 1},
+    {3, 96, 1},
     {11, 32, 1},
     {1, 512, 1},
     /* 14 */
@@ -42,6 +44,7 @@ static const struct layer {
     {3, 0, 1},
     {3, 256, 1},
     {1, 64, 1},
+    {3, 96, 1},
     {5, 128, 1},
     {1, 512, 1},
     {5, 0, 1},
@@ -57,6 +60,9 @@ static const struct layer {
     {5, 0, 1},
     {3, 128, 1},
     {1, 512, 1},
+    {1, 64, 1},
+    {3, 384, 1},
+    {3, 192, 1},
     {1, 64, 1},
     /* fully connected: 3136 values in, 16 M weights */
     {0, 1024, 0},
@@ -146,6 +152,11 @@ bool dmn_unit_gemm(const struct mdl_model *m, size_t unit, struct tun_bench *ret
     ret->m = columns;
     ret->n = elements / columns;
     ret->k = op->macs / elements; /* every output is a sum of K terms */
-    ret->depthwise = op->kind == MDL_OP_CONV && op->attr.conv.groups > 1;
+    if (op->kind == MDL_OP_CONV) {
+        const struct mdl_window *w = &op->attr.conv.window;
+
+        ret->layer =
+            tun_layer_of_conv(mdl_window_taps(w), mdl_window_strided(w), op->attr.conv.groups > 1);
+    }
     return true;
 }

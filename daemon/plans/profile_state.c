@@ -12,8 +12,16 @@ static bool state_path(const struct dmn_plans *plans, char ret[DMN_STATE_PATH_MA
     return dmn_state_file_path(DMN_STATE_PROFILE, plans->models->state_dir, "", "", ret);
 }
 
-static const char *const LAYERS[TUN_LAYERS] = {
-    [TUN_CONV] = "conv", [TUN_FC] = "fc", [TUN_DEPTHWISE] = "depthwise"};
+const char *dmn_layer_name(enum tun_layer layer)
+{
+    static const char *const names[TUN_LAYERS] = {[TUN_CONV] = "conv",
+                                                  [TUN_PLAIN] = "plain",
+                                                  [TUN_CONV3] = "conv3x3",
+                                                  [TUN_FC] = "fc",
+                                                  [TUN_DEPTHWISE] = "depthwise"};
+
+    return names[layer];
+}
 
 /* Return: NULL: there are none. */
 static json_t *numbers(bool has, const double *v, size_t count)
@@ -43,7 +51,7 @@ static json_t *kind_json(const struct dmn_plans *plans, size_t e)
         const struct tun_fit *f = &of->predictor.fits[i];
 
         if (f->has) {
-            json_object_set_new(kind, LAYERS[i],
+            json_object_set_new(kind, dmn_layer_name((enum tun_layer)i),
                                 json_pack("{s:o*, s:f, s:o*, s:f}", "one",
                                           numbers(true, f->b, base_array_count(f->b)), "error",
                                           f->error, "wide",
@@ -119,7 +127,7 @@ static void read_kind(struct dmn_plans *plans, size_t e, const json_t *kind)
         return;
     }
     for (size_t i = 0; i < TUN_LAYERS; i++) {
-        const json_t *fit = json_object_get(kind, LAYERS[i]);
+        const json_t *fit = json_object_get(kind, dmn_layer_name((enum tun_layer)i));
         struct tun_fit *f = &p.fits[i];
 
         f->has = read_numbers(json_object_get(fit, "one"), f->b, base_array_count(f->b));

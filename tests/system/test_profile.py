@@ -10,7 +10,8 @@ from daemon import DIGITS, HEARTBEAT, Daemon, VarlinkError, check, equal, main
 
 EPS = {"eps": [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "0-1" if (os.cpu_count() or 1) > 1 else "0"}]}
 WIDTHS = {"left": 1, "right": min(os.cpu_count() or 1, 2)}
-BENCHES = 51  # layers of the chain
+BENCHES = 57  # layers of the chain
+LAYERS = ("conv", "plain", "conv3x3", "fc", "depthwise")
 
 
 def kept(d):
@@ -33,13 +34,13 @@ def fits_are_made_and_kept():
         equal([(k["name"], k["benches"]) for k in kinds], [(n, BENCHES * w) for n, w in WIDTHS.items()])
         for k in kinds:
             check(0 <= k["error_conv"] < 1, k)  # loose: a busy machine disturbs two frames easily
-            check(k["error_fc"] >= 0 and k["error_depthwise"] >= 0, k)
+            check(all(k["error_" + layer] >= 0 for layer in LAYERS), k)
             equal(k["error_multi"] is None, WIDTHS[k["name"]] == 1, k)
         state = kept(d)
         equal([(k["name"], k["cpus"], k["known"]) for k in state["kinds"]],
               [(e["name"], e["cpus"], True) for e in EPS["eps"]])
         for k in state["kinds"]:
-            for layer in ("conv", "fc", "depthwise"):
+            for layer in LAYERS:
                 equal((len(k[layer]["one"]), len(k[layer].get("wide", []))), (8, 0 if WIDTHS[k["name"]] == 1 else 4))
         equal([n for n in os.listdir(d.state_dir) if n.startswith("calibration-")], [], "the chain was left behind")
         equal(d.status()["state"], "serving")
@@ -114,7 +115,7 @@ def the_next_start_uses_it():
         state = kept(d)
         d.stop()
         for k in state["kinds"]:  # figures that no measurement gives: 3 s for every unit
-            k["conv"] = k["fc"] = k["depthwise"] = {"one": [0, 0, 0, 0, 0, 0, 0, 3e9], "error": 0, "error_wide": 0}
+            k["conv"] = k["plain"] = k["conv3x3"] = k["fc"] = k["depthwise"] = {"one": [0, 0, 0, 0, 0, 0, 0, 3e9], "error": 0, "error_wide": 0}
         kept_files.write(os.path.join(d.state_dir, "calibration.json"), state)
         with Daemon(config=EPS, state_dir=d.state_dir) as again:
             costs = again.call("Costs")["problem"]["costs"]

@@ -88,7 +88,7 @@ void tun_record_deinit(struct tun_record *r)
 
 double tun_beta_default(const struct tun_unit *u)
 {
-    double image = u->gemm_n * (u->depthwise ? u->gemm_m : u->gemm_k);
+    double image = u->gemm_n * (u->layer == TUN_DEPTHWISE ? u->gemm_m : u->gemm_k);
     double moved = image + u->gemm_k * u->gemm_m + u->gemm_n * u->gemm_m;
     double flops_per_byte = 2 * u->gemm_n * u->gemm_k * u->gemm_m / (4 * moved);
 

@@ -42,23 +42,13 @@ static double live(const struct mdl_model *m, size_t first, size_t last)
     return bytes;
 }
 
-static double window_size(const struct mdl_window *w)
-{
-    double n = 1;
-
-    for (size_t i = 0; i < w->rank; i++) {
-        n *= (double)w->kernel[i];
-    }
-    return n;
-}
-
 /* What a light operator computes: its window, or once, for each value it writes. */
 static double light_work(const struct mdl_model *m, const struct mdl_op *op)
 {
     const struct mdl_tensor *y = tensor_of(m, op->out[0]);
 
     return (y ? (double)mdl_elements(y) : 0) *
-           (is_pool(op) ? window_size(&op->attr.pool.window) : 1);
+           (is_pool(op) ? (double)mdl_window_taps(&op->attr.pool.window) : 1);
 }
 
 /* Pipe-search eq. 1 (H W C R S K of the input) and 2 (H W C F); a pool counts its input. */
@@ -67,8 +57,8 @@ static double layer_weight(const struct mdl_model *m, const struct mdl_op *op)
     const struct mdl_tensor *x = tensor_of(m, op->in[0]), *y = tensor_of(m, op->out[0]);
 
     if (is_conv(op)) {
-        return (double)mdl_elements(x) * window_size(&op->attr.conv.window) * (double)y->dim[1] /
-               (double)op->attr.conv.groups;
+        return (double)mdl_elements(x) * (double)mdl_window_taps(&op->attr.conv.window) *
+               (double)y->dim[1] / (double)op->attr.conv.groups;
     }
     return is_fc(op) ? op->macs : is_pool(op) ? (double)mdl_elements(x) : 0;
 }
@@ -103,7 +93,8 @@ static void set_gemm(const struct mdl_model *m, const struct mdl_op *op, struct 
         tun_gemm_of_conv(rows, image->dim[2 + inner], taps, w->kernel[inner],
                          x->dim[1] / op->attr.conv.groups, y->dim[1], &u->gemm_n, &u->gemm_k,
                          &u->gemm_m);
-        u->depthwise = layer_of(m, op) == PSIM_DEPTHWISE;
+        u->layer = tun_layer_of_conv(mdl_window_taps(w), mdl_window_strided(w),
+                                     layer_of(m, op) == PSIM_DEPTHWISE);
     } else if (is_fc(op)) {
         u->gemm_m = y->rank > 0 ? (double)y->dim[y->rank - 1] : 1;
         u->gemm_n = (double)mdl_elements(y) / fmax(u->gemm_m, 1);

@@ -296,7 +296,7 @@ static struct tun_bench bench(const struct psim_ep *on, size_t i, size_t width)
                                           .macs = n * k * out,
                                           .bytes = sizeof(float) * (n * in + k * out + n * out)},
                       on, (double)width),
-        .depthwise = layer == PSIM_DEPTHWISE};
+        .layer = tun_layer_of_conv((size_t)(filter * filter), false, layer == PSIM_DEPTHWISE)};
 }
 
 int psim_predict(const struct psim_platform *m, struct tun_problem *p)

@@ -152,6 +152,8 @@ static void print_fits(const json_t *reply)
         {"ep", "name", 'l'},
         {"benchmarks", "benches", 'r'},
         {"convolutions", "error_conv", 'r', CLI_DECIMALS, 1, 100, " %"},
+        {"1x1 or strided", "error_plain", 'r', CLI_DECIMALS, 1, 100, " %"},
+        {"3x3", "error_conv3x3", 'r', CLI_DECIMALS, 1, 100, " %"},
         {"depthwise", "error_depthwise", 'r', CLI_DECIMALS, 1, 100, " %"},
         {"fully connected", "error_fc", 'r', CLI_DECIMALS, 1, 100, " %"},
         {"wider teams", "error_multi", 'r', CLI_DECIMALS, 1, 100, " %"},

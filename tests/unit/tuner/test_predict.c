@@ -33,7 +33,7 @@ static double truth(double n, double k, double m, size_t width)
 
 static double predict(const struct tun_predictor *p, double n, double k, double m, size_t width)
 {
-    const struct tun_bench b = {n, k, m, (uint16_t)width, 0, false};
+    const struct tun_bench b = {n, k, m, (uint16_t)width, 0, TUN_CONV};
 
     return tun_predict_ns(p, &b);
 }
@@ -52,7 +52,8 @@ static size_t make(double noise, size_t widths)
 
         for (size_t w = 1; w <= widths; w++) {
             benches[count++] = (struct tun_bench){
-                n, k, m, (uint16_t)w, truth(n, k, m, w) * (1 + noise * (double)t_float()), false};
+                n,       k, m, (uint16_t)w, truth(n, k, m, w) * (1 + noise * (double)t_float()),
+                TUN_CONV};
         }
     }
     for (size_t i = 0; i < 5 * 2 * 6; i++) {
@@ -61,14 +62,14 @@ static size_t make(double noise, size_t widths)
         for (size_t w = 1; w <= widths; w++) {
             double ns = of(DEPTHWISE, n, k, m, w) * (1 + noise * (double)t_float());
 
-            benches[count++] = (struct tun_bench){n, k, m, (uint16_t)w, ns, true};
+            benches[count++] = (struct tun_bench){n, k, m, (uint16_t)w, ns, TUN_DEPTHWISE};
         }
     }
     for (size_t i = 0; i < 40; i++) {
         double k = 256.0 * (double)(i % 20 + 1), m = i < 20 ? 1000 : 4096;
 
         benches[count++] = (struct tun_bench){
-            1, k, m, 1, truth(1, k, m, 1) * (1 + noise * (double)t_float()), false};
+            1, k, m, 1, truth(1, k, m, 1) * (1 + noise * (double)t_float()), TUN_CONV};
     }
     return count;
 }
@@ -118,7 +119,8 @@ TEST(noisy_rows)
 /* The same matrices take as long as that kind of layer does, and as the others without its rows. */
 TEST(depthwise_layers_have_a_fit_of_their_own)
 {
-    const struct tun_bench narrow = {3136, 9, 64, 1, 0, true}, wide = {3136, 9, 64, 2, 0, true};
+    const struct tun_bench narrow = {3136, 9, 64, 1, 0, TUN_DEPTHWISE},
+                           wide = {3136, 9, 64, 2, 0, TUN_DEPTHWISE};
     struct tun_predictor p;
     size_t count = make(0, 2), kept = 0;
 
@@ -128,11 +130,60 @@ TEST(depthwise_layers_have_a_fit_of_their_own)
     T_NEAR(predict(&p, 3136, 9, 64, 1), of(CONV, 3136, 9, 64, 1), 500);
     for (size_t i = 0; i < count; i++) {
         benches[kept] = benches[i];
-        kept += !benches[i].depthwise;
+        kept += benches[i].layer != TUN_DEPTHWISE;
     }
     T_EQ(tun_predictor_fit(benches, kept, &p), 0);
     T_TRUE(!p.fits[TUN_DEPTHWISE].has && tun_predict_ns(&p, &narrow) < 0);
     T_NEAR(predict(&p, 3136, 9, 64, 2), of(CONV, 3136, 9, 64, 2), 500);
+}
+
+/* Windows that are computed in other ways take other times; without rows of their own they take
+ * those of all convolutions. Tiles of Winograd's transform are whole. */
+TEST(windows_have_fits_of_their_own)
+{
+    static const double PLAIN[8] = {0, 0, 0, 0.5, 0.3, 0.7, 0.01, 900};
+    static const double CONV3[8] = {0, 0, 0, 1.5, 0.2, 2, 0.003, 700};
+    const struct tun_bench plain = {3000, 96, 77, 1, 0, TUN_PLAIN};
+    const struct tun_bench three = {169, 960, 77, 1, 0, TUN_CONV3};
+    struct tun_predictor p;
+    size_t count = make(0, 1), all;
+
+    T_EQ(tun_predictor_fit(benches, count, &p), 0);
+    T_TRUE(!p.fits[TUN_PLAIN].has && !p.fits[TUN_CONV3].has);
+    T_NEAR(tun_predict_ns(&p, &plain), of(CONV, 3000, 96, 77, 1), 500);
+    T_NEAR(tun_predict_ns(&p, &three), of(CONV, 169, 960, 77, 1), 500);
+    all = count;
+    for (size_t i = 0; i < count; i++) {
+        double n = benches[i].n, k = benches[i].k, m = benches[i].m;
+
+        if (benches[i].layer == TUN_CONV && n > 1) {
+            double tiles = ceil(sqrt(n) / 4) * ceil(sqrt(n) / 4) * 16;
+
+            benches[all++] = (struct tun_bench){n, k, m, 1, of(PLAIN, n, k, m, 1), TUN_PLAIN};
+            benches[all++] = (struct tun_bench){n, k, m, 1, of(CONV3, tiles, k, m, 1), TUN_CONV3};
+        }
+    }
+    T_EQ(tun_predictor_fit(benches, all, &p), 0);
+    T_NEAR(tun_predict_ns(&p, &plain), of(PLAIN, 3000, 96, 77, 1), 500);
+    T_NEAR(tun_predict_ns(&p, &three), of(CONV3, 256, 960, 77, 1), 500);
+}
+
+/* A term that would take time away is left out: it has no sense outside of what was measured. */
+TEST(no_term_takes_time_away)
+{
+    static const double LESS[8] = {0, 0, 0, 1, -2, 1, 0.02, 5000};
+    struct tun_predictor p;
+    size_t count = make(0, 1);
+
+    for (size_t i = 0; i < count; i++) {
+        benches[i].ns = base_max(of(LESS, benches[i].n, benches[i].k, benches[i].m, 1), 1.0);
+    }
+    T_EQ(tun_predictor_fit(benches, count, &p), 0);
+    for (size_t l = 0; l < TUN_LAYERS; l++) {
+        for (size_t i = 0; i < 8; i++) {
+            T_TRUE(p.fits[l].b[i] >= 0);
+        }
+    }
 }
 
 /* One configuration over and over, one dimension constant, fewer rows than terms: no explosion. */
@@ -205,7 +256,7 @@ TEST(costs_are_filled_where_nothing_better_is)
     *tun_cell_at(&problem.costs, 0, 1, 1) = (struct tun_cell){7, 0.1, TUN_MEASURED};
     *tun_cell_at(&problem.costs, 0, 1, 2) = (struct tun_cell){7, 0.1, TUN_PREDICTED};
     problem.units[4] = problem.units[0];
-    problem.units[4].depthwise = true;
+    problem.units[4].layer = TUN_DEPTHWISE;
     T_EQ(tun_predict_costs(&problem, 0, &p), 7); /* unit 3 has no matrices, unit 1 a measurement */
     T_NEAR(tun_cell_at(&problem.costs, 0, 1, 4)->ns, of(DEPTHWISE, 196, 576, 128, 1), 1000);
     T_NEAR(tun_cell_at(&problem.costs, 0, 1, 1)->ns, 7, 0);
