@@ -49,7 +49,7 @@ static int run(const char *network, const char *machine, uint64_t seed, double s
     return 0;
 }
 
-/* Against all big cores on one layer at a time. @least: the mean gain that must come out. */
+/* Against all big cores on one layer at a time. @least: what must come out at least. */
 static void check_gain(struct checks *c, const char *name, const char *machine, double paper,
                        double least)
 {
@@ -65,8 +65,9 @@ static void check_gain(struct checks *c, const char *name, const char *machine, 
         base_append(text, sizeof(text), "%s%s %.0f %%", n ? ", " : "", NETWORKS[n],
                     100 * (r.big_ns / r.pipe_it_ns - 1));
     }
-    check_that(c, !failed && gain >= least, name, "%.0f %% on average (the paper: %g %%): %s%s",
-               100 * gain, paper, text, error);
+    check_claim(c, !failed && 100 * gain >= paper,
+                !failed && gain >= least ? CHECK_TOLD : CHECK_HOLDS, name,
+                "%.0f %% on average (the paper: %g %%): %s%s", 100 * gain, paper, text, error);
 }
 
 /* Tables V and VI: by predicted times as good as by measured ones, to 4 % in the paper. */
@@ -99,7 +100,8 @@ void check_pipe_it(struct checks *c)
     check_gain(c, "Pipe-it on three big and two small cores", "hikey970-3b2s", 15.5, 0.12);
     check_predicted(c);
     failed = run("lenet", "hikey970", c->seed, 0, error, &lenet);
-    check_that(c, !failed && lenet.pipe_it_ns < lenet.big_ns, "Pipe-it on LeNet",
-               "%.1f %% above the big cores (the paper: 20.6 %%)%s",
-               100 * (lenet.big_ns / lenet.pipe_it_ns - 1), error);
+    check_claim(c, !failed && lenet.big_ns / lenet.pipe_it_ns >= 1.206,
+                !failed && lenet.pipe_it_ns < lenet.big_ns ? CHECK_TOLD : CHECK_HOLDS,
+                "Pipe-it on LeNet", "%.1f %% above the big cores (the paper: 20.6 %%)%s",
+                100 * (lenet.big_ns / lenet.pipe_it_ns - 1), error);
 }
