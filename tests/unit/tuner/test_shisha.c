@@ -79,6 +79,25 @@ TEST(seed_worked_by_hand)
 }
 
 /* Neighbours as light as each other: the left one. */
+/* Cores of one speed at two memories (the paper's figure 3): the nearer memory's are the FEPs. */
+TEST(bandwidth_alone_tells_fast_from_slow)
+{
+    static const struct tun_ep MEMORIES[] = {{"far", 2, 1, 0.5, 1}, {"near", 2, 1, 1, 1}};
+    struct tun_problem p = example(MEMORIES, 2, WEIGHTS, 10);
+    struct tun_random random = {0};
+    struct tun_pipeline seed;
+    struct pl_plan plan;
+
+    for (unsigned h = 1; h <= 4; h++) {
+        T_EQ(tun_shisha_seed(&p, h, 4, &random, &seed), 0);
+        tun_pipeline_plan(&seed, &plan);
+        check_plan(&p, &plan,
+                   h <= 2 ? "0-0@near|1-2@near|3-6@far|7-9@far"
+                          : "0-0@near|1-2@far|3-6@far|7-9@near");
+    }
+    tun_problem_deinit(&p);
+}
+
 TEST(seed_merges_to_the_left)
 {
     static const double weight[] = {5, 1, 5};
