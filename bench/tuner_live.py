@@ -38,7 +38,7 @@ PERIOD_US = 4000
 def arguments():
     p = argparse.ArgumentParser(description="live searches against a slowed core")
     p.add_argument("--build", default=os.path.join(ROOT, "build"))
-    p.add_argument("--network", help="default: squeezenet1_1, and without --shift mobilenet_v1")
+    p.add_argument("--network", help="names in model/networks, or files; default: squeezenet1_1, and without --shift mobilenet_v1")
     p.add_argument("--algorithm", help="default: every search that pipesim lists, after exhaustive")
     p.add_argument("--factor", type=float, default=3.0)
     p.add_argument("--measure-ms", type=int, default=2000)
@@ -61,6 +61,12 @@ def algorithms(build):
     return sorted(names, key=lambda name: name != "exhaustive")
 
 
+def model_of(network):
+    """Of a name in model/networks, or a file's path."""
+    path = network if os.sep in network else os.path.join(ROOT, "model", "networks", network + ".json")
+    return {os.path.splitext(os.path.basename(path))[0]: path}
+
+
 def answered(d):
     return d.status()["models"][0]["frames"]["answered"]
 
@@ -75,8 +81,7 @@ def rate(d, seconds):
 def run(options, Daemon, network, algorithm):
     config = {"planner": {"frames": options.frames, "measure_ms": options.measure_ms, "tune_s": 1200},
               "eps": [{"name": "fast", "cpus": "0"}, {"name": "slow", "cpus": "1"}]}
-    path = os.path.join(ROOT, "model", "networks", network + ".json")
-    with Daemon(models={network: path}, config=config) as d:
+    with Daemon(models=model_of(network), config=config) as d:
         last = d.status()["models"][0]["units"] - 1
         if options.start != "daemon":
             plan = options.start.replace("N", str(last)).replace("H", str(last // 2)).replace("I", str(last // 2 + 1))
@@ -139,7 +144,7 @@ class Shifting:
     def __init__(self, options, Daemon, Tree, network, kind, adapting=None, state=None):
         name, _, heuristic = (adapting or "exact").partition(":")
         self.options, self.kind, self.thief = options, kind, Thief(options)
-        self.d = Daemon(models={network: os.path.join(ROOT, "model", "networks", network + ".json")}, state_dir=state, config={
+        self.d = Daemon(models=model_of(network), state_dir=state, config={
             "eps": [{"name": "fast", "cpus": "0"}, {"name": "slow", "cpus": "1"}], "sensors": {"interval_ms": 200},
             "adapt": {"enabled": bool(adapting)},
             "planner": {"frames": options.frames, "measure_ms": options.measure_ms, "tune_s": 600, "algorithm": name,
