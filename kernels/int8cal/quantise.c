@@ -311,6 +311,10 @@ int krn_quantise(const char *path, const struct mdl_load_options *load, struct k
     j.load.calibration = NULL;
     r = prepare(&j);
     r = r < 0 ? r : decide(&j);
+    if (r == KRN_QUANTISE_E_USELESS) { /* the answer is f32 */
+        j.q.integers = 0;
+        j.q.f32_work = 1;
+    }
     r = r < 0 || o->front_max == 0 ? r : krn_quantise_front(&j);
     j.q.took_ns = base_now_ns() - start;
     if (r != 0) {

@@ -4,12 +4,11 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "base/leaves/load_work.h"
 #include "kernels/int8cal/quantise_private.h"
 #include "kernels/select/choose.h"
 #include "kernels/select/mixed.h"
 
-#define MEASURE_SHARE 4u /* of measure_ns, for each choice: one part in so many */
+#define MEASURE_SHARE 4u /* of measure_ns, for conversions of each choice: one part in so many */
 #define PACKED_MAX 2u    /* choices of primitives for the same data types */
 #define AS_FAST 1.02     /* times are not surer */
 #define PROPOSED_MAX 32u /* data types, with f32 and integers everywhere */
@@ -23,8 +22,8 @@ struct front {
     struct krn_quantise *j;
     struct krn_quantise_candidate *all; /* [count], owned: ops that can run on integers */
     size_t count, asked;                /* asked: ops that the caller keeps */
-    struct krn_times real, bytes;       /* of the first kind of cores, owned */
-    double inexact_error;               /* of an op that rounds more; 0: there is none */
+    struct krn_dtype_times times;
+    double inexact_error; /* of an op that rounds more; 0: there is none */
     struct proposal proposals[PROPOSED_MAX];
     size_t proposed;
 };
@@ -50,33 +49,15 @@ static void front_deinit(struct front *f)
     for (size_t i = 0; i < f->proposed; i++) {
         free(f->proposals[i].keep);
     }
-    krn_times_deinit(&f->real);
-    krn_times_deinit(&f->bytes);
+    krn_dtype_times_deinit(&f->times);
     free(f->all);
 }
 
-static int not_measured(const struct front *f, int r)
+static int not_chosen(const struct front *f, int r)
 {
-    if (r < 0 && r != -ECANCELED) {
-        snprintf(f->j->error, MDL_ERROR_MAX, "its primitives could not be measured: %s",
-                 strerror(-r));
+    if (r < 0) {
+        snprintf(f->j->error, MDL_ERROR_MAX, "no primitives could be chosen: %s", strerror(-r));
     }
-    return r;
-}
-
-static int measure(const struct front *f, const struct mdl_model *m, size_t kind, bool inexact,
-                   struct krn_times *ret)
-{
-    const struct krn_quantise_options *o = f->j->o;
-    struct krn_measure_options to = {.cpu = o->cpu_count ? o->cpus[kind] : -1,
-                                     .budget_ns = o->measure_ns / MEASURE_SHARE,
-                                     .inexact = inexact,
-                                     .stop = o->stop};
-
-    struct mdl_progress *told = mdl_progress_by(NULL); /* it is for each pass, not for each model */
-    int r = krn_quantise_stopped(f->j) ? -ECANCELED : not_measured(f, krn_measure(m, &to, ret));
-
-    (void)mdl_progress_by(told);
     return r;
 }
 
@@ -126,16 +107,18 @@ static bool keeps_real(const struct front *f, size_t i, const void *arg)
 }
 
 /* ns of an element in ops of @kind of the quantised model; 0: it has none. */
-static double ns_each(const struct front *f, const struct mdl_model *m, enum mdl_op_kind kind)
+static double ns_each(const struct front *f, enum mdl_op_kind kind)
 {
+    const struct mdl_model *m = f->times.whole;
+    const struct krn_times *t = &f->times.bytes[0];
     double ns = 0, elements = 0;
 
     for (size_t op = 0; op < m->op_count; op++) {
         double best = INFINITY;
 
-        for (size_t i = 0; m->ops[op].kind == kind && i < f->bytes.count; i++) {
-            if (f->bytes.times[i].op == op) {
-                best = base_min(best, f->bytes.times[i].ns);
+        for (size_t i = 0; m->ops[op].kind == kind && i < t->count; i++) {
+            if (t->times[i].op == op) {
+                best = base_min(best, t->times[i].ns);
             }
         }
         if (isfinite(best)) {
@@ -168,11 +151,10 @@ static void arrays_deinit(struct arrays *a)
     free(a->to_real_ns);
 }
 
-static int arrays_init(const struct front *f, const struct mdl_model *whole, struct arrays *a)
+static int arrays_init(const struct front *f, struct arrays *a)
 {
-    const struct mdl_model *m = f->j->m;
-    double to_bytes = ns_each(f, whole, MDL_OP_QUANTIZE);
-    double to_real = ns_each(f, whole, MDL_OP_DEQUANTIZE);
+    const struct mdl_model *m = f->j->m, *whole = f->times.whole;
+    double to_bytes = ns_each(f, MDL_OP_QUANTIZE), to_real = ns_each(f, MDL_OP_DEQUANTIZE);
     size_t n = m->op_count + 1;
 
     *a = (struct arrays){calloc(n, sizeof(size_t)), calloc(n, sizeof(bool)),
@@ -200,18 +182,18 @@ static int arrays_init(const struct front *f, const struct mdl_model *whole, str
     return 0;
 }
 
-static int propose_paths(struct front *f, const struct mdl_model *whole, bool inexact)
+static int propose_paths(struct front *f, bool inexact)
 {
     const struct krn_quantise_options *o = f->j->o;
     struct krn_path_options search = {.algorithm = o->front_search, .seed = 1};
     struct krn_mixed_choice found[PROPOSED_MAX];
     struct arrays a;
-    struct krn_mixed x = {.real = &f->real,
-                          .bytes = &f->bytes,
+    struct krn_mixed x = {.real = &f->times.real[0],
+                          .bytes = &f->times.bytes[0],
                           .inexact = inexact,
                           .inexact_error = f->inexact_error};
     size_t count = 0;
-    int r = arrays_init(f, whole, &a);
+    int r = arrays_init(f, &a);
 
     x.of = a.of;
     x.takes = a.takes;
@@ -220,9 +202,9 @@ static int propose_paths(struct front *f, const struct mdl_model *whole, bool in
     x.to_bytes_ns = a.to_bytes_ns;
     x.to_real_ns = a.to_real_ns;
     r = r < 0 ? r
-              : not_measured(f, krn_mixed_front(&x, &search,
-                                                base_min(o->front_max, (size_t)PROPOSED_MAX), found,
-                                                &count));
+              : not_chosen(f, krn_mixed_front(&x, &search,
+                                              base_min(o->front_max, (size_t)PROPOSED_MAX), found,
+                                              &count));
     for (size_t i = 0; i < count; i++) {
         r = r < 0 ? r : propose(f, inexact, keeps_real, &found[i]);
         krn_mixed_choice_deinit(&found[i]);
@@ -239,7 +221,7 @@ static int find_inexact(struct front *f)
     struct mdl_calibration *ranges = base_take(j->q.calibration);
     struct krn_chosen fastest = KRN_CHOSEN_NULL;
     struct krn_judgement of = {0};
-    int r = not_measured(f, krn_choose(&f->real, &(struct krn_choose_options){0}, &fastest));
+    int r = not_chosen(f, krn_choose(&f->times.real[0], &(struct krn_choose_options){0}, &fastest));
 
     if (r == 0 && fastest.inexact) {
         krn_quantise_pass(j, "judging operators that round more", 0, 1);
@@ -258,8 +240,6 @@ static int make_proposals(struct front *f)
 {
     static const bool none = false, all = true;
     struct krn_quantise *j = f->j;
-    struct mdl_load_options load = j->load;
-    struct mdl_model *whole = NULL;
     int r = 0;
 
     f->all = calloc(j->m->op_count + 1, sizeof(*f->all));
@@ -270,18 +250,14 @@ static int make_proposals(struct front *f)
     r = r < 0 ? r : propose(f, false, keeps_all, &all);
     r = r < 0 ? r : propose(f, false, keeps_all, &none);
     r = r < 0 ? r : krn_quantise_costs(j, "finding what each operator costs", f->all, f->count);
-    load.calibration = j->q.calibration;
-    r = r < 0 ? r : mdl_load(j->path, &load, j->error, &whole);
-    r = r < 0 ? r : measure(f, j->m, 0, true, &f->real);
-    r = r < 0 ? r : measure(f, whole, 0, false, &f->bytes);
+    r = r < 0 ? r : krn_dtype_times_init(j, j->o->measure_ns, &f->times);
     r = r < 0 ? r : find_inexact(f);
-    r = r < 0 ? r : propose_paths(f, whole, false);
+    r = r < 0 ? r : propose_paths(f, false);
     if (r == 0 && f->inexact_error > 0) {
         r = propose(f, true, keeps_all, &all);
         r = r < 0 ? r : propose(f, true, keeps_all, &none);
-        r = r < 0 ? r : propose_paths(f, whole, true);
+        r = r < 0 ? r : propose_paths(f, true);
     }
-    mdl_free(whole);
     return r;
 }
 
@@ -393,7 +369,7 @@ static int add_points(struct front *f, const struct mdl_model *m, const struct k
     int r = krn_choose_front(&times[0], &o, inexact ? 1 : PACKED_MAX, packed, &count);
 
     p.integers = mdl_integer_ops(m);
-    r = r < 0 ? not_measured(f, r) : judge(f, &packed[0], &p);
+    r = r < 0 ? not_chosen(f, r) : judge(f, &packed[0], &p);
     for (size_t i = 0; r == 0 && i < count; i++) {
         struct krn_precision at = p;
 
@@ -418,6 +394,8 @@ static int measure_proposal(struct front *f, const struct proposal *p)
     struct mdl_load_options load = j->load;
     size_t kinds = base_max(j->o->cpu_count, (size_t)1);
     base_autofree struct krn_times *times = calloc(kinds, sizeof(*times));
+    struct krn_measure_options by = {.budget_ns = j->o->measure_ns / MEASURE_SHARE,
+                                     .inexact = p->inexact};
     struct mdl_calibration *ranges = NULL;
     struct mdl_model *m = NULL;
     int r = times ? 0 : krn_quantise_no_memory(j);
@@ -432,7 +410,7 @@ static int measure_proposal(struct front *f, const struct proposal *p)
     load.calibration = j->q.calibration;
     r = r < 0 ? r : mdl_load(j->path, &load, j->error, &m);
     for (size_t k = 0; r == 0 && k < kinds; k++) {
-        r = measure(f, m, k, p->inexact, &times[k]);
+        r = krn_dtype_times_of(j, &f->times, k, m, by, &times[k]);
     }
     r = r < 0 ? r : add_points(f, m, times, kinds, p->inexact);
     for (size_t k = 0; times && k < kinds; k++) {

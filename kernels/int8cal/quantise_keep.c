@@ -42,18 +42,13 @@ static int measure(struct krn_quantise *j, const struct mdl_calibration *c, stru
     ret->op_ns = r == 0 ? calloc(ret->m->op_count + 1, sizeof(*ret->op_ns)) : NULL;
     r = r == 0 && !ret->op_ns ? krn_quantise_no_memory(j) : r;
     for (size_t k = 0; r == 0 && k < j->o->cpu_count; k++) {
-        struct krn_measure_options o = {
-            .cpu = j->o->cpus[k], .budget_ns = j->o->measure_ns, .stop = j->o->stop};
+        struct krn_measure_options o = {.budget_ns = j->o->measure_ns};
         struct krn_choose_options choose = {.exact = true};
         struct krn_chosen best = KRN_CHOSEN_NULL;
         struct krn_times times = KRN_TIMES_NULL;
 
-        r = krn_measure(ret->m, &o, &times);
+        r = krn_quantise_measure(j, ret->m, k, o, &times);
         r = r < 0 ? r : krn_choose(&times, &choose, &best);
-        if (r < 0) {
-            snprintf(j->error, MDL_ERROR_MAX, "its primitives could not be measured: %s",
-                     strerror(-r));
-        }
         for (size_t i = 0; r == 0 && i < ret->m->op_count; i++) {
             ret->op_ns[i] += best.op_ns[i];
         }

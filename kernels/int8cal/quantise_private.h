@@ -2,7 +2,7 @@
 /**
  * kernels/int8cal/quantise_private.h - shared by quantise*.c
  *
- * Lowest first: quantise_judge.c judges a calibration, quantise_keep.c chooses what stays f32
+ * Lowest first: quantise_judge.c judges a calibration, quantise_times.c measures, quantise_keep.c chooses what stays f32
  * for speed and for accuracy, quantise_front.c makes a front, quantise.c shows examples, finds
  * ranges and decides.
  */
@@ -10,6 +10,7 @@
 
 #include "kernels/int8cal/quantise.h"
 #include "kernels/int8cal/runner.h"
+#include "kernels/select/measure.h"
 
 /* calibrating examples on which an operator's cost is measured */
 #define KRN_RANKED_EXAMPLES 16u
@@ -102,6 +103,32 @@ bool krn_quantise_take(struct krn_quantise *j, size_t i);
 struct krn_answers krn_quantise_ranked(const struct krn_quantise *j);
 /** krn_quantise_no_memory() - sets the error text. Return: -ENOMEM. */
 int krn_quantise_no_memory(const struct krn_quantise *j);
+
+/* ---- quantise_times.c ---- */
+
+/** krn_quantise_measure() - krn_measure() on a kind of cores. @by: cpu and stop are set. Return: as
+ * that; negative with the error text, if it was not stopped. */
+int krn_quantise_measure(const struct krn_quantise *j, const struct mdl_model *m, size_t kind,
+                         struct krn_measure_options by, struct krn_times *ret);
+
+/* What the operators take in f32 and on integers. */
+struct krn_dtype_times {
+    struct mdl_model *whole;        /* on integers as far as the calibration goes; owned */
+    size_t kinds;                   /* of cores */
+    struct krn_times *real, *bytes; /* [kinds], owned: of krn_quantise.m, and of whole */
+};
+#define KRN_DTYPE_TIMES_NULL ((struct krn_dtype_times){0})
+
+/** krn_dtype_times_init() - measures both under the present calibration. @budget_ns: for each model
+ * and kind. @ret: krn_dtype_times_deinit(), also after a failure. Return: 0, negative. */
+int krn_dtype_times_init(struct krn_quantise *j, uint64_t budget_ns, struct krn_dtype_times *ret);
+void krn_dtype_times_deinit(struct krn_dtype_times *t);
+/** krn_dtype_times_of() - times of @m, which mixes both. Only ops that neither model has are
+ * measured: conversions. @ret: the caller's, krn_times_deinit(), also after a failure. Return: 0,
+ * negative. */
+int krn_dtype_times_of(const struct krn_quantise *j, const struct krn_dtype_times *t, size_t kind,
+                       const struct mdl_model *m, struct krn_measure_options by,
+                       struct krn_times *ret);
 
 /* ---- quantise_keep.c ---- */
 

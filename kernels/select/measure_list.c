@@ -15,33 +15,32 @@
 #define BEHIND 1.15
 #define SIGMAS 2 /* that a verdict must leave room for, on both sides */
 
-static bool same_tensor(const struct mdl_model *m, size_t a, size_t b)
+static bool same_tensor(const struct mdl_model *m, size_t a, const struct mdl_model *n, size_t b)
 {
     if (a == MDL_NONE || b == MDL_NONE) {
         return a == b;
     }
-    const struct mdl_tensor *x = &m->tensors[a], *y = &m->tensors[b];
+    const struct mdl_tensor *x = &m->tensors[a], *y = &n->tensors[b];
 
     return x->dtype == y->dtype && x->rank == y->rank &&
            memcmp(x->dim, y->dim, x->rank * sizeof(x->dim[0])) == 0 &&
            memcmp(x->stride, y->stride, x->rank * sizeof(x->stride[0])) == 0 &&
-           m->storages[x->storage].home == m->storages[y->storage].home;
+           m->storages[x->storage].home == n->storages[y->storage].home;
 }
 
-/* Shapes, types, strides and attributes: what the time of an op depends on. */
-static bool same_op(const struct mdl_model *m, size_t a, size_t b)
+bool krn_measure_same(const struct mdl_model *m, size_t a, const struct mdl_model *n, size_t b)
 {
-    const struct mdl_op *x = &m->ops[a], *y = &m->ops[b];
+    const struct mdl_op *x = &m->ops[a], *y = &n->ops[b];
     bool same = x->kind == y->kind && x->act == y->act && x->residual == y->residual &&
                 !x->scale == !y->scale && !x->shift == !y->shift &&
                 memcmp(&x->attr, &y->attr, sizeof(x->attr)) == 0 &&
-                same_tensor(m, x->residual_in, y->residual_in);
+                same_tensor(m, x->residual_in, n, y->residual_in);
 
     for (size_t i = 0; same && i < MDL_OP_IN_MAX; i++) {
-        same = same_tensor(m, x->in[i], y->in[i]);
+        same = same_tensor(m, x->in[i], n, y->in[i]);
     }
     for (size_t i = 0; same && i < MDL_OP_OUT_MAX; i++) {
-        same = same_tensor(m, x->out[i], y->out[i]);
+        same = same_tensor(m, x->out[i], n, y->out[i]);
     }
     return same;
 }
@@ -104,15 +103,16 @@ static bool is_wanted(const struct krn_measurement *r, size_t op)
     return wanted;
 }
 
-/* Return: the primitive that is known to run @op alone fastest; NULL: none. */
-static const struct krn_primitive *known_fastest(const struct krn_times *known, size_t op)
+/* Return: the primitive that may be used and is known to run @op alone fastest; NULL: none. */
+static const struct krn_primitive *known_fastest(const struct krn_measure_options *o, size_t op)
 {
     const struct krn_time *best = NULL;
 
-    for (size_t i = 0; i < known->count; i++) {
-        const struct krn_time *x = &known->times[i];
+    for (size_t i = 0; i < o->known->count; i++) {
+        const struct krn_time *x = &o->known->times[i];
 
-        if (x->op == op && !x->primitive->fused && (!best || x->ns < best->ns)) {
+        if (x->op == op && !x->primitive->fused && !(x->primitive->inexact && !o->inexact) &&
+            (!best || x->ns < best->ns)) {
             best = x;
         }
     }
@@ -158,7 +158,7 @@ static void list_candidates(struct krn_measurement *r, size_t op)
     const struct krn_primitive *table;
     size_t count;
     bool named = false, others = false;
-    const struct krn_primitive *only = is_wanted(r, op) ? NULL : known_fastest(r->o->known, op);
+    const struct krn_primitive *only = is_wanted(r, op) ? NULL : known_fastest(r->o, op);
 
     table = krn_primitives(&count);
     for (size_t i = 0; i < count; i++) {
@@ -225,7 +225,7 @@ int krn_measure_list(struct krn_measurement *r)
         return -ENOMEM;
     }
     for (size_t i = 0; i < n; i++) {
-        while (!same_op(r->m, r->ops[i].same, i)) {
+        while (!krn_measure_same(r->m, r->ops[i].same, r->m, i)) {
             r->ops[i].same++;
         }
     }

@@ -285,6 +285,51 @@ int krn_times_join(struct krn_times *t, const struct krn_times *newer)
     return 0;
 }
 
+/* Adds the times of op @at of @of for op @op of @m. Return: one runs it alone. */
+static bool like(const struct krn_times *from, const struct mdl_model *of, size_t at,
+                 const struct mdl_model *m, size_t op, struct krn_times *ret)
+{
+    bool next =
+        op + 1 < m->op_count && at + 1 < of->op_count && krn_measure_same(m, op + 1, of, at + 1);
+    bool alone = false;
+
+    for (size_t i = 0; i < from->count; i++) {
+        struct krn_time x = from->times[i];
+
+        if (x.op == at && (!x.primitive->fused || next) && krn_usable(x.primitive, m, op)) {
+            x.op = op;
+            join_time(ret, &x);
+            alone |= !x.primitive->fused;
+        }
+    }
+    return alone;
+}
+
+int krn_times_like(const struct krn_times *from, const struct mdl_model *of,
+                   const struct mdl_model *m, struct krn_times *ret, bool *wanted)
+{
+    struct krn_times t = {.op_count = m->op_count};
+
+    t.times = calloc(m->op_count * KRN_MEASURE_CANDIDATES_MAX + 1, sizeof(*t.times));
+    t.layouts = calloc(m->op_count + 1, sizeof(*t.layouts));
+    if (!t.times || !t.layouts) {
+        krn_times_deinit(&t);
+        return -ENOMEM;
+    }
+    for (size_t op = 0; op < m->op_count; op++) {
+        wanted[op] = true;
+        for (size_t at = 0; at < of->op_count && wanted[op]; at++) {
+            wanted[op] = !krn_measure_same(m, op, of, at) || !like(from, of, at, m, op, &t);
+            if (!wanted[op] && from->layouts) {
+                t.layouts[op] = from->layouts[at];
+            }
+        }
+        t.layouts[op].may_stay = krn_nchw_may_stay(m, op);
+    }
+    *ret = t;
+    return 0;
+}
+
 double krn_times_disturbed(const struct krn_times *t)
 {
     double all = 0, disturbed = 0;

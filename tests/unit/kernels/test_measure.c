@@ -261,6 +261,30 @@ TEST(only_what_is_wanted_is_measured_again)
 }
 
 /* A product of one row reads its weights from memory, which takes longer than its sums. */
+TEST(times_of_another_model_serve_its_like)
+{
+    struct script s = {.load = QUIET};
+    struct krn_times t = KRN_TIMES_NULL, like = KRN_TIMES_NULL;
+    struct tiny model, other;
+    bool wanted[2];
+
+    model_init(&model);
+    model_init(&other);
+    T_EQ(measure(&model, &s, NULL, NULL, &t), 0);
+    other.ops[1].act = MDL_ACT_ABS;
+    T_EQ(krn_times_like(&t, &model.m, &other.m, &like, wanted), 0);
+    T_TRUE(!wanted[0] && wanted[1]);
+    T_LT(0, like.count);
+    for (size_t i = 0; i < like.count; i++) {
+        const struct krn_time *x = krn_times_of(&t, 0, like.times[i].primitive);
+
+        T_EQ(like.times[i].op, 0);
+        T_TRUE(x != NULL && x->ns == like.times[i].ns);
+    }
+    krn_times_deinit(&like);
+    krn_times_deinit(&t);
+}
+
 TEST(time_is_divided_by_what_takes_it)
 {
     bool second[2] = {false, true};
