@@ -150,13 +150,13 @@ static void print_fits(const json_t *reply)
 {
     static const struct cli_column columns[] = {
         {"ep", "name", 'l'},
-        {"benchmarks", "benches", 'r'},
-        {"convolutions", "error_conv", 'r', CLI_DECIMALS, 1, 100, " %"},
-        {"1x1 or strided", "error_plain", 'r', CLI_DECIMALS, 1, 100, " %"},
+        {"count", "benches", 'r'},
+        {"1x1, strided", "error_plain", 'r', CLI_DECIMALS, 1, 100, " %"},
         {"3x3", "error_conv3x3", 'r', CLI_DECIMALS, 1, 100, " %"},
+        {"other", "error_conv", 'r', CLI_DECIMALS, 1, 100, " %"},
         {"depthwise", "error_depthwise", 'r', CLI_DECIMALS, 1, 100, " %"},
         {"fully connected", "error_fc", 'r', CLI_DECIMALS, 1, 100, " %"},
-        {"wider teams", "error_multi", 'r', CLI_DECIMALS, 1, 100, " %"},
+        {"wider", "error_multi", 'r', CLI_DECIMALS, 1, 100, " %"},
         {0}};
 
     printf("Mean error of the fitted equations on their own benchmarks:\n");
