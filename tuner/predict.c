@@ -141,7 +141,6 @@ static void fit_solve(struct fit *f, double *ret)
     }
 }
 
-/* By the fit of @layer. */
 static double single_ns(const struct tun_predictor *p, enum tun_layer layer,
                         const struct tun_bench *b)
 {
@@ -151,6 +150,7 @@ static double single_ns(const struct tun_predictor *p, enum tun_layer layer,
     return base_max(1.0, dot(row, p->fits[layer].b, TERMS));
 }
 
+/* By the fit of @layer. Return: ns, at least 1; -1 when it does not cover it. */
 static double predict_ns(const struct tun_predictor *p, enum tun_layer layer,
                          const struct tun_bench *of)
 {

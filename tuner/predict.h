@@ -15,8 +15,8 @@
  *     3x3 with stride 1, by Winograd's transform of N' pixels in whole tiles, or as the others:
  *                                      the same + b1 N'K + b2 N'M + b3 N'MK
  * No b is below 0: terms that would be are left out, one by one, for they have no sense outside
- * of what was measured. Fits minimise the relative error (rows weighted by 1/T), so that light layers
- * count; the paper does not say which it minimises.
+ * of what was measured. Fits minimise the relative error (rows weighted by 1/T), so that light
+ * layers count; the paper does not say which it minimises.
  */
 #pragma once
 

@@ -2,9 +2,9 @@
 /**
  * kernels/int8cal/quantise_private.h - shared by quantise*.c
  *
- * Lowest first: quantise_judge.c judges a calibration, quantise_times.c measures, quantise_keep.c chooses what stays f32
- * for speed and for accuracy, quantise_front.c makes a front, quantise.c shows examples, finds
- * ranges and decides.
+ * Lowest first: quantise_judge.c judges a calibration, quantise_times.c measures, quantise_keep.c
+ * chooses what stays f32 for speed and for accuracy, quantise_front.c makes a front, quantise.c
+ * shows examples, finds ranges and decides.
  */
 #pragma once
 

@@ -85,8 +85,8 @@ void krn_times_deinit(struct krn_times *t);
 /** krn_times_of() - Return: the time of @p for @op; NULL: none. */
 const struct krn_time *krn_times_of(const struct krn_times *t, size_t op,
                                     const struct krn_primitive *p);
-/** krn_times_like() - takes over what @from, the times of model @of, has for the ops of @m: those of
- * the same shapes, FUSED ones where the next op's are the same, too
+/** krn_times_like() - takes over what @from, the times of model @of, has for the ops of @m: those
+ * of the same shapes, FUSED ones where the next op's are the same, too
  * @ret: the caller's, krn_times_deinit(). @wanted: [m->op_count]: ops without
  * times. Return: 0, -ENOMEM. */
 int krn_times_like(const struct krn_times *from, const struct mdl_model *of,

@@ -75,8 +75,8 @@ struct krn_measurement {
     int error;
 };
 
-/** krn_measure_same() - Return: op @a of @m and op @b of @n have the same shapes, types, strides and
- * attributes: what the time of an op depends on. */
+/** krn_measure_same() - Return: op @a of @m and op @b of @n have the same shapes, types, strides
+ * and attributes: what the time of an op depends on. */
 bool krn_measure_same(const struct mdl_model *m, size_t a, const struct mdl_model *n, size_t b);
 
 /** krn_measure_list() - lists every op's candidates. Return: 0, -ENOMEM. */
