@@ -26,6 +26,10 @@ def good(*args):
     return r.stdout
 
 
+def near(a, b):
+    check(abs(a - b) <= 1e-6 * max(abs(a), abs(b)), a, "is not", b)
+
+
 def good_json(*args):
     return json.loads(good(*args, "--json"))
 
@@ -193,6 +197,36 @@ def test_plan():
     equal(r.returncode, 1)
     equal(json.loads(r.stdout)["possible"], False)
     check("--fps" in r.stderr, r.stderr)
+
+
+def mixed(*args):
+    return json.loads(good("mix", "--json", "--platform", "rk3588", *args))
+
+
+def test_several_networks_share_a_machine():
+    networks, before = ("mobilenet_v1=30", "resnet50=5", "squeezenet1_1"), 0
+    for changes in range(3):
+        mix = mixed("--changes", str(changes), *networks)
+        equal([(m["model"], m["wished"]) for m in mix["models"]], [("mobilenet_v1", 30), ("resnet50", 5), ("squeezenet1_1", 1)])
+        for m in mix["models"]:
+            near(m["given"], mix["of_wishes"] * m["wished"])
+            near(sum(r["share"] for r in m["routes"]), 1)
+            check(all(r["route"].count("|") <= changes for r in m["routes"]), m)
+        near(max(k["busy"] for k in mix["kinds"]), 1)
+        near(sum(k["limits"] for k in mix["kinds"]), 1)
+        check(before <= mix["of_wishes"] * 1.000001 and mix["of_bound"] <= 1.000001, mix)
+        before = mix["of_wishes"]
+    check("of what these cores could ever do" in good("mix", "--platform", "rk3588", *networks))
+    near(mixed("resnet50=5", "resnet50=5")["of_wishes"], mixed("resnet50=10")["of_wishes"])
+
+
+def test_bad_wishes():
+    for rate in ("0", "-1", "nan", "1e9", "", "5x"):
+        bad(2, ["the rate must be from"], "mix", "--platform", "rk3588", "resnet50=" + rate)
+    bad(2, ["give --platform"], "mix", "--platform", "rk3588")
+    bad(2, ["give --platform"], "mix", "resnet50")
+    bad(1, ["nonet"], "mix", "--platform", "rk3588", "nonet=2")
+    bad(2, ["at most 32 networks"], "mix", "--platform", "rk3588", *["lenet"] * 33)
 
 
 def test_list():

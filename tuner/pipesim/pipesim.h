@@ -19,7 +19,7 @@ struct psim_options {
     bool layers, json, one_ep, nodes, units, no_hints, predict;
     bool front;                          /* plan: of throughput and latency */
     unsigned objective, encoding, space; /* enum tun_objective, tun_encoding, tun_space */
-    unsigned alpha, heuristic, stages, stages_max, frames, top, seeds;
+    unsigned alpha, heuristic, stages, stages_max, frames, top, seeds, changes;
     uint64_t seed, trials, runs;
     double fps, latency_ms; /* bounds; 0: none */
     double stop_fps;        /* 0: none */
@@ -32,7 +32,7 @@ extern const struct cli_program psim_program;
 
 /* The commands: X(compare) is psim_cmd_compare(). They return an exit code, or CLI_ENDED. */
 #define PSIM_COMMANDS(X)                                                                           \
-    X(compare) X(plan) X(list) X(report) X(adapt) X(replay) X(boards) X(mapping)
+    X(compare) X(plan) X(mix) X(list) X(report) X(adapt) X(replay) X(boards) X(mapping)
 #define PSIM_DECLARE(name) int psim_cmd_##name(int argc, char **argv);
 PSIM_COMMANDS(PSIM_DECLARE)
 #undef PSIM_DECLARE

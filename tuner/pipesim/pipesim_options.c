@@ -68,6 +68,13 @@ static const struct cli_option PLAN[] = {
     {"front", NULL, NULL, "print the front of throughput and latency", FLAG(front)},
     {"top", "N", "@none", "print the best N plans; default 1", CLI_UNSIGNED, AT(top), 1, 64},
     {0}};
+static const struct cli_option MIX[] = {
+    {"platform", "P", "@platforms @file", "a machine of pipesim list, or a file", TEXT(platform)},
+    {"changes", "N", "@none", "changes of cores in a frame's route; default 1", CLI_UNSIGNED,
+     AT(changes), 0, 7},
+    {JSON},
+    {HELP},
+    {0}};
 static const struct cli_option BOARDS[] = {
     {"model", "M", "@networks @file", "the network; default resnet101", TEXT(model)},
     {"platform", "P", "@platforms @file", "boards of pipesim list; default xavier-nx-x4",
@@ -123,12 +130,15 @@ static const struct cli_option ADAPT[] = {
     {0}};
 static const struct cli_option REPLAY[] = {{JSON}, {HELP}, {0}};
 static const struct cli_argument A_FILE[] = {{"", "@file"}, {0}};
+static const struct cli_argument NETWORKS[] = {{"*", "@networks @file"}, {0}};
 
 static const struct cli_command COMMANDS[] = {
     {"compare", NULL, "", "compare searches: what they find, in how many trials and what time",
      COMPARE, NULL},
     {"plan", NULL, "", "print the exact plan, runners-up, the front of throughput and latency",
      PLAN, NULL},
+    {"mix", NULL, "NETWORK[=RATE]...", "plan several networks on one set of cores, with its bound",
+     MIX, NETWORKS},
     {"boards", NULL, "", "repeat AutoDiCE's experiments over boards with simulated time", BOARDS,
      NULL},
     {"mapping", NULL, "", "turn a plan into AutoDiCE's mapping.json, or one into a plan", MAPPING,

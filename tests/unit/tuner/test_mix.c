@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Several models on one set of cores: routes are the best there are, nothing passes the bound. */
+#include "base/base.h"
+#include "tests/harness.h"
+#include "tuner/eval.h"
+#include "tuner/solve/mix.h"
+#include "tuner/solve/solve.h"
+
+#define MODELS 3u
+
+struct mixed {
+    struct tun_problem p[MODELS];
+    struct tun_wish wishes[MODELS];
+    size_t count;
+};
+
+static void mixed_deinit(struct mixed *x)
+{
+    for (size_t m = 0; m < x->count; m++) {
+        tun_problem_deinit(&x->p[m]);
+    }
+}
+
+/* @handoff: of a mean unit. */
+static void mixed_init(struct mixed *x, size_t models, size_t ep_count, double handoff)
+{
+    struct tun_ep eps[3];
+    char name[] = "a";
+
+    for (size_t k = 0; k < ep_count; k++, name[0]++) {
+        eps[k] = (struct tun_ep){.cores = (uint16_t)t_range(1, 3), .speed = 1, .bandwidth = 1};
+        snprintf(eps[k].name, sizeof(eps[k].name), "%s", name);
+    }
+    x->count = models;
+    for (size_t m = 0; m < models; m++) {
+        struct tun_problem *p = &x->p[m];
+
+        T_EQ(tun_problem_init(p, (size_t)t_range(1, 5), eps, ep_count), 0);
+        p->handoff_ns = handoff * 1e6 * (double)t_range(0, 100) / 100;
+        p->handoff_ns_per_byte = handoff > 0 ? 0.5 : 0;
+        for (size_t u = 0; u < p->unit_count; u++) {
+            p->units[u].in_bytes = u ? 1000 * (double)t_range(0, 300) : 0;
+            for (size_t k = 0; k < ep_count; k++) {
+                for (size_t w = 1; w <= eps[k].cores; w++) {
+                    double one = w > 1 ? tun_cell_at(&p->costs, k, 1, u)->ns : 0;
+
+                    *tun_cell_at(&p->costs, k, w, u) = (struct tun_cell){
+                        .ns = w > 1 ? 1.1 * one / (double)w : 1e3 * (double)t_range(10, 3000),
+                        .source = TUN_MEASURED};
+                }
+            }
+        }
+        x->wishes[m] = (struct tun_wish){p, (double)t_range(1, 60)};
+    }
+}
+
+/* The least that a frame can cost at these prices, of all routes one by one. */
+static double brute(const struct tun_problem *p, const double *price, size_t changes)
+{
+    size_t routes = 1;
+    double least = INFINITY;
+
+    for (size_t u = 0; u < p->unit_count; u++) {
+        routes *= p->ep_count;
+    }
+    for (size_t i = 0; i < routes; i++) {
+        size_t rest = i, before = 0, changed = 0;
+        double cost = 0;
+
+        for (size_t u = 0; u < p->unit_count; u++, rest /= p->ep_count) {
+            size_t k = rest % p->ep_count;
+
+            changed += u > 0 && k != before;
+            cost += price[k] * (tun_cell_at(&p->costs, k, 1, u)->ns +
+                                (u == 0 || k != before ? tun_handoff_ns(p, u) : 0));
+            before = k;
+        }
+        least = changed <= changes ? base_min(least, cost) : least;
+    }
+    return least;
+}
+
+/* Shares are whole, routes are valid, and what they add up to is what the cores can do. */
+static void check_routes(const struct mixed *x, size_t changes, const struct tun_mix *mix)
+{
+    const struct tun_ep *eps = x->p[0].eps;
+    double share[MODELS] = {0}, load[8], busy[8] = {0}, most = 0;
+
+    for (size_t i = 0; i < mix->count; i++) {
+        const struct tun_dealt *d = &mix->dealt[i];
+        const struct tun_problem *p = &x->p[d->model];
+
+        T_LE(d->route.stages, changes + 1);
+        T_EQ(d->route.last[d->route.stages - 1], p->unit_count - 1);
+        for (size_t s = 1; s < d->route.stages; s++) {
+            T_LT(d->route.last[s - 1], d->route.last[s]);
+            T_TRUE(d->route.ep[s - 1] != d->route.ep[s]);
+        }
+        share[d->model] += d->share;
+        tun_route_load(p, &d->route, load);
+        for (size_t k = 0; k < p->ep_count; k++) {
+            busy[k] +=
+                d->share * mix->lambda * x->wishes[d->model].rate * load[k] / 1e9 / eps[k].cores;
+        }
+    }
+    for (size_t m = 0; m < x->count; m++) {
+        T_NEAR(share[m], 1, 1e-7);
+    }
+    for (size_t k = 0; k < x->p[0].ep_count; k++) {
+        T_NEAR(busy[k], mix->busy[k], 1e-7);
+        most = base_max(most, busy[k]);
+    }
+    T_NEAR(most, 1, 1e-7);
+}
+
+/* Prices under which no routes whatever are cheaper prove that no mix of routes does more. */
+TEST(no_routes_do_more)
+{
+    for (int i = 0; i < t_times(1000); i++) {
+        size_t changes = (size_t)t_range(0, 3);
+        struct tun_mix mix;
+        struct mixed x;
+        double price[8], sum = 0, limits = 0;
+
+        mixed_init(&x, (size_t)t_range(1, MODELS), (size_t)t_range(1, 3),
+                   (double)t_range(0, 2) / 2);
+        T_EQ(tun_mix_solve(x.wishes, x.count, changes, &mix), 0);
+        check_routes(&x, changes, &mix);
+        for (size_t k = 0; k < x.p[0].ep_count; k++) {
+            T_TRUE(mix.limits[k] >= 0);
+            limits += mix.limits[k];
+            price[k] = mix.limits[k] / x.p[0].eps[k].cores;
+        }
+        T_NEAR(limits, 1, 1e-9);
+        for (size_t m = 0; m < x.count; m++) {
+            sum += x.wishes[m].rate * brute(&x.p[m], price, changes);
+        }
+        T_NEAR(sum * mix.lambda / 1e9, 1, 1e-7);
+        T_LE(mix.lambda, mix.bound * (1 + 1e-9));
+        tun_mix_deinit(&mix);
+        mixed_deinit(&x);
+    }
+}
+
+/* Without hand-offs and with as many changes as units, routes are all that units can do. */
+TEST(routes_reach_the_bound_where_changes_are_free)
+{
+    for (int i = 0; i < t_times(200); i++) {
+        struct tun_mix mix;
+        struct mixed x;
+
+        mixed_init(&x, MODELS, 3, 0);
+        T_EQ(tun_mix_solve(x.wishes, x.count, 4, &mix), 0);
+        T_NEAR(mix.lambda, mix.bound, 1e-7 * mix.bound);
+        tun_mix_deinit(&mix);
+        mixed_deinit(&x);
+    }
+}
+
+/* One model's bound is that of its plans; more changes do no harm. */
+TEST(one_model_and_more_changes)
+{
+    for (int i = 0; i < t_times(200); i++) {
+        struct tun_mix mix;
+        struct mixed x;
+        double before = 0;
+
+        mixed_init(&x, 1, 2, 1);
+        for (size_t changes = 0; changes <= 3; changes++) {
+            T_EQ(tun_mix_solve(x.wishes, 1, changes, &mix), 0);
+            T_NEAR(mix.bound * x.wishes[0].rate * tun_bound_ns(&x.p[0]) / 1e9, 1, 1e-7);
+            T_LE(before, mix.lambda * (1 + 1e-9));
+            before = mix.lambda;
+            tun_mix_deinit(&mix);
+        }
+        mixed_deinit(&x);
+    }
+}
+
+TEST(what_makes_no_sense_is_refused)
+{
+    struct tun_mix mix;
+    struct mixed x;
+
+    mixed_init(&x, 2, 2, 1);
+    T_EQ(tun_mix_solve(x.wishes, 0, 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, TUN_MIX_MAX + 1, 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, 2, TUN_CHANGES_MAX + 1, &mix), -EINVAL);
+    for (size_t i = 0; i < 4; i++) {
+        x.wishes[1].rate = (double[]){0, -1, NAN, INFINITY}[i];
+        T_EQ(tun_mix_solve(x.wishes, 2, 1, &mix), -EINVAL);
+    }
+    x.wishes[1].rate = 1;
+    x.p[1].eps[0].cores++;
+    T_EQ(tun_mix_solve(x.wishes, 2, 1, &mix), -EINVAL);
+    x.p[1].eps[0].cores--;
+    tun_cell_at(&x.p[1].costs, 1, 1, 0)->ns = -1;
+    T_EQ(tun_mix_solve(x.wishes, 2, 1, &mix), -EINVAL);
+    tun_mix_deinit(&mix);
+    mixed_deinit(&x);
+}
+
+TEST_MAIN()
