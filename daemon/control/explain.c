@@ -176,15 +176,16 @@ static json_t *why_not_more(const struct dmn_explain *e, size_t ep,
 }
 
 static json_t *cores_json(const struct dmn_explain *e, const struct tun_solution *fastest,
-                          const struct tun_outcome *now)
+                          const struct tun_outcome *now, const double *limits)
 {
     json_t *list = json_array();
 
     for (size_t k = 0; k < e->problem.ep_count; k++) {
-        json_array_append_new(list, json_pack("{s:s, s:I, s:i, s:o}", "ep", e->problem.eps[k].name,
-                                              "used", (json_int_t)pl_plan_cores(&e->trial.plan, k),
-                                              "total", (int)e->problem.eps[k].cores, "why",
-                                              why_not_more(e, k, fastest, now)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:I, s:i, s:f, s:o}", "ep", e->problem.eps[k].name,
+                                        "used", (json_int_t)pl_plan_cores(&e->trial.plan, k),
+                                        "total", (int)e->problem.eps[k].cores, "limits", limits[k],
+                                        "why", why_not_more(e, k, fastest, now)));
     }
     return list;
 }
@@ -213,7 +214,7 @@ json_t *dmn_explain_json(const struct dmn_explain *e)
     base_autofree struct tun_outcome *now = calloc(1, sizeof(*now));
     struct tun_problem any; /* borrows */
     size_t count = 0;
-    double bound;
+    double bound, limits[PL_EP_MAX];
 
     if (!top || !fastest || !now || tun_eval(&e->problem, &e->trial.plan, now) != 0) {
         return NULL;
@@ -225,7 +226,7 @@ json_t *dmn_explain_json(const struct dmn_explain *e)
         tun_solve_top(&e->problem, RUNNERS_UP + 1, top, &count) < 0) {
         return NULL;
     }
-    bound = tun_bound_ns(&e->problem);
+    bound = tun_bound_limits(&e->problem, limits);
     return json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "plan",
                      tun_plan_json(&e->problem, &e->trial.plan), "algorithm", e->algorithm,
                      "objective", tun_objective_names[e->problem.objective], "predicted",
@@ -235,7 +236,7 @@ json_t *dmn_explain_json(const struct dmn_explain *e)
                      "measured_at", e->measured_at[0] ? json_string(e->measured_at) : json_null(),
                      "stages", stages_json(e), "runners_up", runners_up_json(e, top, count, now),
                      "bound_fps", dmn_json_positive(bound > 0 ? 1 / bound * 1e9 : 0), "cores",
-                     cores_json(e, fastest, now), "table", table_json(&e->problem));
+                     cores_json(e, fastest, now, limits), "table", table_json(&e->problem));
 }
 
 /* ---- over boards: the front ---- */

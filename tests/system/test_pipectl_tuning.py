@@ -116,7 +116,9 @@ def test_plan_explain():
     equal(sum(s["bottleneck"] for s in e["stages"]), 1)
     check(0 < e["now"]["fps"] <= 1.001 * e["bound_fps"], e)
     equal([c["ep"] for c in e["cores"]], [ep["name"] for ep in EPS])
+    check(abs(sum(c["limits"] for c in e["cores"]) - 1) < 1e-6, e["cores"])
     text = good("plan", "explain")
+    check("of what these cores could ever do" in " ".join(text.split()), text)
     has(text, "Plan  " + e["plan"], "Chosen by", "by costs now", "measured", "bound", "(bottleneck)", "Cores:",
         "left: ")
     check("Chosen by" in text and " UTC, when " in " ".join(text.split()), text)

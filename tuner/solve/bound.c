@@ -57,7 +57,7 @@ static double cheapest(void *arg, const double *price, double *ret_load, void *r
     return sum;
 }
 
-double tun_bound_ns(const struct tun_problem *p)
+double tun_bound_limits(const struct tun_problem *p, double *ret_limits)
 {
     struct units of = {p, core_times(p)};
     struct tun_work w = {.eps = p->eps, .ep_count = p->ep_count, .cheapest = cheapest, .arg = &of};
@@ -66,7 +66,17 @@ double tun_bound_ns(const struct tun_problem *p)
     if (of.ns) {
         tun_divide(&w, &d);
     }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        ret_limits[k] = d.price[k] * p->eps[k].cores;
+    }
     tun_division_deinit(&d);
     free(of.ns);
     return d.bound_ns;
+}
+
+double tun_bound_ns(const struct tun_problem *p)
+{
+    double limits[PL_EP_MAX];
+
+    return tun_bound_limits(p, limits);
 }

@@ -56,3 +56,7 @@ int tun_front(const struct tun_problem *p, size_t max, struct tun_solution *ret,
  * t_uk is the least time of cores that the unit takes there, by a team of any width. No plan is
  * faster. Return: 0 if memory lacks: nothing is known. */
 double tun_bound_ns(const struct tun_problem *p);
+/** tun_bound_limits() - the same, and by how much the cores of each EP limit it
+ * @ret_limits: [ep_count], they sum to 1: so much less the bound were, in proportion, with so much
+ * more of these cores (the prices of the linear program times cores). */
+double tun_bound_limits(const struct tun_problem *p, double *ret_limits);

@@ -27,6 +27,26 @@ static void print_past(const json_t *e)
     }
 }
 
+/* How far the plan is from what the cores could ever do, and which of them are short. */
+static void print_reached(const json_t *e)
+{
+    double now = ctl_real(e, "now.fps"), bound = ctl_real(e, "bound_fps"), most = 0;
+    const char *ep = "";
+
+    json_text_each(json_object_get(e, "cores"), i, c) {
+        if (ctl_real(c, "limits") > most) {
+            most = ctl_real(c, "limits");
+            ep = ctl_text(c, "ep");
+        }
+    }
+    if (now > 0 && bound > 0 && most > 0) {
+        ctl_print_under("  ", 2,
+                        "By costs now this plan reaches %.1f %% of what these cores could ever do; "
+                        "%s limits it most (%.0f %%).",
+                        100 * now / bound, ep, 100 * most);
+    }
+}
+
 static void print_figures(const json_t *e)
 {
     static const struct {
@@ -45,6 +65,7 @@ static void print_figures(const json_t *e)
     }
     cli_table_add(&t, "bound\t%s\t-\t-", ctl_known(e, "bound_fps", "%.1f").text);
     cli_table_print(&t);
+    print_reached(e);
     if (at) {
         shown_printf("  measured at %s by the last retune; no frame came since\n", at);
     }

@@ -116,6 +116,9 @@ TEST(predicted_and_measured_side_by_side)
     T_TRUE(!json_is_true(json_object_get(stage, "bottleneck")));
     /* two big cores and a little one share four units: 1 / (2/40 + 1/160) of 1000 ns */
     T_TRUE(close_to(number(j, "bound_fps"), 56250));
+    /* of 9/160 frames a 1000 ns two big cores do 8/160, the little one 1/160 */
+    T_NEAR(number(json_array_get(json_object_get(j, "cores"), 0), "limits"), 8.0 / 9, 1e-9);
+    T_NEAR(number(json_array_get(json_object_get(j, "cores"), 1), "limits"), 1.0 / 9, 1e-9);
     T_EQ(json_integer_value(json_object_get(json_object_get(j, "table"), "measured")), 8);
     T_EQ(json_integer_value(json_object_get(json_object_get(j, "table"), "predicted")), 4);
     json_decref(j);
