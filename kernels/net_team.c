@@ -159,37 +159,52 @@ void krn_net_trim(const struct krn_net *net)
     mdl_drop_weights(net->model);
 }
 
-/* Adjacent primitives in the store that the same nodes read. */
+/* Adjacent primitives in a store that the same nodes read. */
 struct neighbours {
+    const struct krn_store *store;
     const uint8_t *from, *end;
     uint64_t nodes;
     bool changed;
 };
 
-static void place_neighbours(const struct krn_net *net, struct neighbours *n)
+static void place_neighbours(struct neighbours *n)
 {
     if (n->changed) {
-        (void)krn_store_near(&net->shelf->store, n->from, n->end, n->nodes);
+        (void)krn_store_near(n->store, n->from, n->end, n->nodes);
     }
     *n = (struct neighbours){.nodes = 0};
+}
+
+/* What lies between two places of the net's own store is not in use, or on nodes of its own. In the
+ * store of another net it may be that net's. */
+static bool goes_on(const struct krn_net *net, const struct neighbours *n,
+                    const struct krn_lying *at, uint64_t nodes)
+{
+    const uint8_t *slot = at->pages->slot;
+
+    return n->nodes == nodes && n->store == at->store && slot >= n->end &&
+           (n->store == &net->shelf->store || slot < n->end + BASE_CACHE_LINE_BYTES);
 }
 
 static void place_bound(const struct krn_net *net, struct krn_bound *bound, uint64_t nodes,
                         struct neighbours *n)
 {
-    bool changed = bound->nodes != nodes;
+    struct krn_lying at = {&bound->packed, &net->shelf->store, bound->nodes != nodes};
 
     bound->nodes = nodes;
-    if (!bound->packed.slot) {
-        (void)(changed ? krn_pages_near(&bound->packed, nodes) : 0);
+    if (bound->shared) {
+        krn_shared_place(bound->shared, nodes, &at);
+    }
+    if (!at.pages->slot) {
+        (void)(at.elsewhere ? krn_pages_near(at.pages, nodes) : 0);
         return;
     }
-    if (n->nodes != nodes || bound->packed.slot < n->end) {
-        place_neighbours(net, n);
-        *n = (struct neighbours){.from = bound->packed.slot, .nodes = nodes};
+    if (!goes_on(net, n, &at, nodes)) {
+        place_neighbours(n);
+        *n = (struct neighbours){.store = at.store, .from = at.pages->slot, .nodes = nodes};
     }
-    n->end = bound->packed.slot + bound->packed.slot_bytes;
-    n->changed |= changed;
+    n->end = at.pages->slot + at.pages->slot_bytes;
+    n->changed |= at.elsewhere;
 }
 
 static uint64_t nodes_of(const struct krn_net *net, size_t op, size_t bound, const uint64_t *nodes)
@@ -217,5 +232,5 @@ void krn_net_place(const struct krn_net *net, size_t first, size_t last, const u
             }
         }
     }
-    place_neighbours(net, &n);
+    place_neighbours(&n);
 }

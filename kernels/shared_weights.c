@@ -15,6 +15,7 @@ struct krn_shared {
     uint64_t digest;         /* of the file and the operator's name */
     struct krn_pages pages;  /* owned */
     struct krn_shelf *shelf; /* owned reference */
+    uint64_t nodes;          /* where they were asked to be, as krn_pages_near() */
     size_t users;
 };
 
@@ -62,6 +63,7 @@ static struct krn_shared like_of(const struct krn_packing *p)
         .primitive = p->primitive,
         .digest = mix(mix(1, p->m->hash), p->m->ops[p->op].name),
         .pages.bytes = p->bytes,
+        .nodes = p->nodes,
     };
 }
 
@@ -236,6 +238,14 @@ int krn_shared_pack(const struct krn_packing *p, struct krn_pages *packed,
         *ret_shared = publish(&like, packed, p->shelf);
     }
     return r;
+}
+
+void krn_shared_place(struct krn_shared *s, uint64_t nodes, struct krn_lying *ret)
+{
+    pthread_mutex_lock(&lock);
+    *ret = (struct krn_lying){&s->pages, &s->shelf->store, s->nodes != nodes};
+    s->nodes = nodes;
+    pthread_mutex_unlock(&lock);
 }
 
 /* A net's place under weights that another net still uses goes with them. */

@@ -55,6 +55,16 @@ bool krn_shared_may_know(const struct krn_packing *p);
  */
 int krn_shared_pack(const struct krn_packing *p, struct krn_pages *packed,
                     struct krn_shared **ret_shared);
+/* Where weights lie; borrowed from whoever asked as long as it uses them. */
+struct krn_lying {
+    const struct krn_pages *pages;
+    const struct krn_store *store; /* if the pages have a place in one */
+    bool elsewhere;                /* they were last asked to be on other nodes */
+};
+
+/** krn_shared_place() - notes that the weights are to be on @nodes, as krn_pages_near(); the caller
+ * moves them. Of several users the last one decides. Threads: any. */
+void krn_shared_place(struct krn_shared *s, uint64_t nodes, struct krn_lying *ret);
 /** krn_shared_drop() - frees the weights if nobody else uses them. @shelf, @packed: as they were
  * given to krn_shared_pack(); @packed is empty then. */
 void krn_shared_drop(struct krn_shared *s, const struct krn_shelf *shelf, struct krn_pages *packed);

@@ -181,7 +181,8 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     return t->scratch == NULL ? -ENOMEM : make_shares(t);
 }
 
-/* Called before the teams join, so that weights are packed in place. */
+/* Called before the teams join, so that weights are packed in place, and after, for those that
+ * another model had packed already. */
 static void place_weights(const struct pl_set *s, const struct pl_stage_plan *stage)
 {
     const struct krn_net *net = s->common.net;
@@ -216,6 +217,9 @@ static int make_teams(struct pl_set *s)
         for (size_t k = 0; r == 0 && k < teams; k++) {
             r = make_team(s, &s->teams[n++], stage, k, next_core);
         }
+    }
+    for (size_t stage = 0; r == 0 && stage < s->plan.stage_count; stage++) {
+        place_weights(s, &s->plan.stages[stage]);
     }
     return r;
 }

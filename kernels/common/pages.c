@@ -8,6 +8,7 @@
 #include "base/base.h"
 
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
+#define DEALT_BYTES ((size_t)64 << 10)       /* of small pages that several nodes take in turn */
 #define MAPPED_FROM_BYTES ((size_t)64 << 10) /* smaller ones come from the heap */
 #define ALIGN ((size_t)BASE_CACHE_LINE_BYTES)
 
@@ -115,18 +116,44 @@ void krn_pages_free(struct krn_pages *p)
     *p = (struct krn_pages){.slot = p->slot, .slot_bytes = p->slot_bytes};
 }
 
+static int bind_range(uintptr_t first, uintptr_t end, int policy, uint64_t nodes)
+{
+    unsigned long mask[] = {nodes, 0}; /* the kernel reads one bit less than maxnode */
+
+    return syscall(SYS_mbind, first, end - first, policy, mask, 8 * sizeof(nodes) + 1,
+                   MPOL_MF_MOVE) == 0
+               ? 0
+               : -errno;
+}
+
+/* Pages that exist: MPOL_INTERLEAVE leaves them on any of its nodes, perhaps all on one. */
+static int deal(uintptr_t first, uintptr_t end, uint64_t nodes)
+{
+    bool huge = first % HUGE_PAGE_BYTES == 0 && end - first >= HUGE_PAGE_BYTES;
+    uintptr_t step = huge ? HUGE_PAGE_BYTES : DEALT_BYTES;
+    uint64_t left = 0;
+    int r = 0;
+
+    for (uintptr_t at = first; r == 0 && at < end; at += base_min(step, end - at)) {
+        left = left ? left : nodes;
+        r = bind_range(at, at + base_min(step, end - at), MPOL_PREFERRED, left & -left);
+        left &= left - 1;
+    }
+    return r;
+}
+
 static int near(uintptr_t first, uintptr_t end, uint64_t nodes)
 {
-    bool several = (nodes & (nodes - 1)) != 0;
-    unsigned long mask[] = {nodes, 0}; /* the kernel reads one bit less than maxnode */
+    int r;
 
     if (nodes == 0 || first >= end) {
         return 0;
     }
-    return syscall(SYS_mbind, first, end - first, several ? MPOL_INTERLEAVE : MPOL_PREFERRED, mask,
-                   8 * sizeof(nodes) + 1, MPOL_MF_MOVE) == 0
-               ? 0
-               : -errno;
+    if ((nodes & (nodes - 1)) == 0) {
+        return bind_range(first, end, MPOL_PREFERRED, nodes);
+    }
+    r = deal(first, end, nodes);
+    return r ? r : bind_range(first, end, MPOL_INTERLEAVE, nodes); /* for pages to come */
 }
 
 int krn_store_near(const struct krn_store *s, const uint8_t *from, const uint8_t *end,

@@ -54,9 +54,10 @@ void krn_pages_free(struct krn_pages *p);
 
 /**
  * krn_pages_near() - asks the system to place the memory on NUMA nodes, one bit each. Several nodes
- * take pages in turn; 0 asks for nothing. Existing pages are moved. If a node is full, the system
- * uses another. Heap memory is not moved; memory in a store stays where krn_store_near() put it.
- * Threads: any, also while others read. Return: 0; -errno if the kernel refuses (no such node, no
- * NUMA, not permitted), which is harmless.
+ * take pages in turn; 0 asks for nothing. Existing pages are moved: to several nodes in turn pieces
+ * of a huge page, or of 64 KB where there is less. If a node is full, the system uses another. Heap
+ * memory is not moved; memory in a store stays where krn_store_near() put it. Threads: any, also
+ * while others read. Return: 0; -errno if the kernel refuses (no such node, no NUMA, not
+ * permitted), which is harmless.
  */
 int krn_pages_near(const struct krn_pages *p, uint64_t nodes);

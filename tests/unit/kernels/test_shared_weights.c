@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packed weights that nets of one file share. */
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "kernels/kernels.h"
+#include "kernels/net_private.h"
 #include "tests/harness.h"
 
 #define SIDE 8u
@@ -155,6 +158,57 @@ TEST(other_weights_are_not_shared)
     krn_net_free(net[1]);
     mdl_free(m[0]);
     mdl_free(m[1]);
+}
+
+/* The memory policy of the first weights that are shared; -1: cannot be asked. */
+static int policy(const struct krn_net *net)
+{
+    unsigned long nodes[16] = {0}; /* as many as the kernel may have */
+    int mode = -1;
+
+    for (size_t i = 0; i < net->model->op_count; i++) {
+        for (size_t k = 0; k < net->ops[i].bound_count; k++) {
+            const struct krn_bound *bound = &net->ops[i].bound[k];
+
+            if (bound->shared) {
+                return syscall(SYS_get_mempolicy, &mode, nodes, 8 * sizeof(nodes), bound->packed.at,
+                               MPOL_F_ADDR) == 0
+                           ? mode
+                           : -1;
+            }
+        }
+    }
+    return -1;
+}
+
+/* They are moved where they lie, in the place of the net that packed them, even if that is gone. */
+TEST(shared_weights_are_placed)
+{
+    for (size_t gone = 0; gone < 2; gone++) {
+        struct mdl_model *m[2] = {model(1), model(1)};
+        struct krn_net *net[2] = {m[0] ? net_of(m[0]) : NULL, m[1] ? net_of(m[1]) : NULL};
+        double alone;
+        int before, after;
+
+        T_TRUE(net[0] && net[1]);
+        alone = answer(net[0]);
+        before = policy(net[1]);
+        if (gone) {
+            krn_net_free(base_take(net[0]));
+        }
+        krn_net_place(net[1], 0, m[1]->op_count - 1, (uint64_t[]){1});
+        after = policy(net[1]);
+        T_TRUE(answer(net[1]) == alone);
+        krn_net_free(net[0]);
+        krn_net_free(net[1]);
+        mdl_free(m[0]);
+        mdl_free(m[1]);
+        if (before < 0 || syscall(SYS_mbind, NULL, 0, MPOL_DEFAULT, NULL, 0, 0) < 0) {
+            T_SKIP("memory cannot be placed here");
+        }
+        T_EQ(before, MPOL_DEFAULT);
+        T_EQ(after, MPOL_PREFERRED);
+    }
 }
 
 TEST_MAIN()
