@@ -10,6 +10,7 @@ import time
 import traceback
 
 import cases
+import nodes
 from cases import LIMIT_S, Events, check, eps, frames, limits, mount, read, status, wait_for, write
 from wait import asked, during
 
@@ -225,7 +226,7 @@ def calm():
 CASES = (policies_are_read, cases.frames_are_answered, cases.nothing_changes_by_itself, a_button_retunes,
          a_bouncing_contact_is_one_press, the_led_follows, the_power_line_is_told, a_chip_may_go_and_come_back,
          cases.a_governor_changes, cases.a_limit_is_lowered, it_gets_hot, cases.a_core_goes_and_comes_back,
-         cases.the_cpuset_shrinks)
+         cases.the_cpuset_shrinks, *nodes.CASES)
 
 
 def main():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The x86 machine: two frequency domains, a thermal zone and a simulated GPIO chip.
+"""The x86 machine: two frequency domains, each a NUMA node, a thermal zone and a simulated GPIO chip.
 
 Nothing is installed and no rights are needed: the kernel is taken out of Debian's package, the root file system is an
 initrd with this machine's own Python, the programs under test and the libraries they ask for, and guest.py is process
@@ -18,7 +18,7 @@ from machine import CLUSTER_SIZE, CPUS, Initrd, Missing, append, module_files, r
 
 LIMIT_S = 600
 RESULTS = 1
-MEMORY_MIB = 1024
+NODE_MIB = 768  # of each NUMA node; there is one a cluster
 MODULES = ("acpi-cpufreq", "cpufreq_powersave", "cpufreq_userspace", "cpufreq_ondemand", "thermal", "configfs")
 # Of the standard library: what guest.py cannot do without would be longer than what it can.
 PYTHON_LEAVES_OUT = ("test", "idlelib", "tkinter", "ensurepip", "lib2to3", "pydoc_data", "distutils", "asyncio",
@@ -146,13 +146,24 @@ def make_initrd(path, root, programs, modules):
         initrd.file(library, real)
     for program in programs:
         initrd.file(program, "/usr/bin/" + os.path.basename(program))
-    for name in ("vm/guest.py", "vm/cases.py", "wait.py"):
+    for name in ("vm/guest.py", "vm/nodes.py", "vm/cases.py", "wait.py"):
         initrd.file(os.path.join(root, "tests", name), "/guest/" + os.path.basename(name))
     for name in ("digits.onnx", "digits.sidecar.json"):
         initrd.file(os.path.join(root, "model", "default", name), "/guest/" + name)
     initrd.modules(modules)
     initrd.data("/init", INIT, 0o755)
     initrd.close()
+
+
+def nodes():
+    """Return: QEMU's options for the cores and the memory: each cluster is a socket and a NUMA node."""
+    count = CPUS // CLUSTER_SIZE
+    options = ["-smp", "%d,sockets=%d,cores=%d,threads=1" % (CPUS, count, CLUSTER_SIZE), "-m", str(count * NODE_MIB)]
+    for node in range(count):
+        first = node * CLUSTER_SIZE
+        options += ["-object", "memory-backend-ram,id=m%d,size=%dM" % (node, NODE_MIB),
+                    "-numa", "node,nodeid=%d,cpus=%d-%d,memdev=m%d" % (node, first, first + CLUSTER_SIZE - 1, node)]
+    return options
 
 
 def prepare(root, build, folder, cases):
@@ -171,7 +182,7 @@ def prepare(root, build, folder, cases):
     run([tool("iasl"), "-p", os.path.join(folder, "unequal"), source])
     return [tool("qemu-system-x86_64"), "-machine", "q35",
             # acpi-cpufreq binds to what calls itself Intel
-            "-cpu", "max,vendor=GenuineIntel", "-smp", str(CPUS), "-m", str(MEMORY_MIB),
+            "-cpu", "max,vendor=GenuineIntel", *nodes(),
             "-kernel", os.path.join(files, "boot", "vmlinuz-" + version),
             "-initrd", os.path.join(folder, "initrd"),
             "-append", "console=ttyS0 " + append(cases) + " random.trust_cpu=on",
