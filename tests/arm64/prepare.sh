@@ -27,6 +27,8 @@ if [ "$(cat "$folder/packages" 2>/dev/null)" != "$packages" ]; then
     mmdebstrap --quiet --variant=extract --architectures=arm64 --include="$packages" bookworm "$root"
     echo "$packages" >"$folder/packages"
 fi
+# links to absolute paths, as of libtinfo.so, would lead out of the root
+find "$root$libs" -maxdepth 1 -type l -lname '/lib/*' -exec sh -c 'ln -sfn "$1$(readlink "$2")" "$2"' sh "$root" {} \;
 
 cat >"$folder/cross.ini" <<EOF
 [binaries]
