@@ -58,43 +58,40 @@ static void check_plan(const struct tun_problem *p, const struct pl_plan *plan, 
  */
 static const double WEIGHTS[] = {9, 2, 5, 1, 1, 1, 6, 3, 7, 4};
 
+/* @by_weight: by heuristics 1 and 2; @by_length: by 3 and 4. */
+static void check_seeds(const struct tun_problem *p, const char *by_weight, const char *by_length)
+{
+    struct tun_random random = {0};
+    struct tun_pipeline seed;
+    struct pl_plan plan;
+
+    for (unsigned h = 1; h <= 4; h++) {
+        T_EQ(tun_shisha_seed(p, h, 4, &random, &seed), 0);
+        tun_pipeline_plan(&seed, &plan);
+        check_plan(p, &plan, h <= 2 ? by_weight : by_length);
+    }
+    T_EQ(random.state, 0); /* no chance in these four */
+}
+
 TEST(seed_worked_by_hand)
 {
     struct tun_problem p = example(TWO_TWO, 2, WEIGHTS, 10);
     struct tun_random random = {0};
     struct tun_pipeline seed;
-    struct pl_plan plan;
 
-    for (unsigned h = 1; h <= 4; h++) {
-        T_EQ(tun_shisha_seed(&p, h, 4, &random, &seed), 0);
-        tun_pipeline_plan(&seed, &plan);
-        check_plan(&p, &plan,
-                   h <= 2 ? "0-0@fast|1-2@fast|3-6@slow|7-9@slow"
-                          : "0-0@fast|1-2@slow|3-6@slow|7-9@fast");
-    }
-    T_EQ(random.state, 0); /* no chance in these four */
+    check_seeds(&p, "0-0@fast|1-2@fast|3-6@slow|7-9@slow", "0-0@fast|1-2@slow|3-6@slow|7-9@fast");
     T_EQ(tun_shisha_seed(&p, 0, 4, &random, &seed), -EINVAL);
     T_EQ(tun_shisha_seed(&p, 7, 4, &random, &seed), -EINVAL);
     tun_problem_deinit(&p);
 }
 
-/* Neighbours as light as each other: the left one. */
 /* Cores of one speed at two memories (the paper's figure 3): the nearer memory's are the FEPs. */
 TEST(bandwidth_alone_tells_fast_from_slow)
 {
     static const struct tun_ep MEMORIES[] = {{"far", 2, 1, 0.5, 1}, {"near", 2, 1, 1, 1}};
     struct tun_problem p = example(MEMORIES, 2, WEIGHTS, 10);
-    struct tun_random random = {0};
-    struct tun_pipeline seed;
-    struct pl_plan plan;
 
-    for (unsigned h = 1; h <= 4; h++) {
-        T_EQ(tun_shisha_seed(&p, h, 4, &random, &seed), 0);
-        tun_pipeline_plan(&seed, &plan);
-        check_plan(&p, &plan,
-                   h <= 2 ? "0-0@near|1-2@near|3-6@far|7-9@far"
-                          : "0-0@near|1-2@far|3-6@far|7-9@near");
-    }
+    check_seeds(&p, "0-0@near|1-2@near|3-6@far|7-9@far", "0-0@near|1-2@far|3-6@far|7-9@near");
     tun_problem_deinit(&p);
 }
 
