@@ -4,7 +4,6 @@
 #include "base/base.h"
 #include "tuner/eval.h"
 #include "tuner/solve/divide.h"
-#include "tuner/solve/solve.h"
 
 /* Cheapest ends of a route: from unit u on, which runs on EP k, with c changes left. */
 struct path {
@@ -134,38 +133,6 @@ static bool valid(const struct tun_wish *wishes, size_t count, size_t changes)
     return right;
 }
 
-/* All units of all models, each as often as its rate: what the cores could ever do for them.
- * Return: 0 or -ENOMEM. */
-static int bound(const struct tun_wish *wishes, size_t count, double *ret)
-{
-    base_cleanup(tun_problem_deinit) struct tun_problem all = TUN_PROBLEM_NULL;
-    const struct tun_problem *first = wishes[0].p;
-    size_t units = 0, at = 0;
-    int r;
-
-    for (size_t m = 0; m < count; m++) {
-        units += wishes[m].p->unit_count;
-    }
-    r = tun_problem_init(&all, units, first->eps, first->ep_count);
-    for (size_t m = 0; r == 0 && m < count; m++) {
-        const struct tun_problem *p = wishes[m].p;
-
-        for (size_t u = 0; u < p->unit_count; u++, at++) {
-            for (size_t k = 0; k < p->ep_count; k++) {
-                for (size_t w = 1; w <= p->eps[k].cores; w++) {
-                    struct tun_cell cell = *tun_cell_at(&p->costs, k, w, u);
-
-                    cell.ns *=
-                        wishes[m].rate * tun_at_once_factor(tun_at_once_at(p, k, u), PL_BATCH_MAX);
-                    *tun_cell_at(&all.costs, k, w, at) = cell;
-                }
-            }
-        }
-    }
-    *ret = r == 0 ? tun_bound_ns(&all) : 0;
-    return r == 0 && *ret <= 0 ? -ENOMEM : r;
-}
-
 static bool same_route(const struct tun_route *a, const struct tun_route *b)
 {
     return a->stages == b->stages && memcmp(a->ep, b->ep, a->stages * sizeof(a->ep[0])) == 0 &&
@@ -232,10 +199,11 @@ int tun_mix_solve(const struct tun_wish *wishes, size_t count, size_t changes, s
     s.path.cost = calloc(2 * states, sizeof(*s.path.cost));
     s.path.to = calloc(units * states, sizeof(*s.path.to));
     ret->dealt = calloc((s.ep_count + 1) * count, sizeof(*ret->dealt));
-    r = s.path.cost && s.path.to && ret->dealt ? bound(wishes, count, &least) : -ENOMEM;
+    r = s.path.cost && s.path.to && ret->dealt ? 0 : -ENOMEM;
     if (r == 0) {
+        least = tun_mix_bound_ns(wishes, count, ret->limits);
         tun_divide(&w, &d);
-        r = d.bound_ns > 0 ? 0 : -ENOMEM;
+        r = least > 0 && d.bound_ns > 0 ? 0 : -ENOMEM;
     }
     if (r == 0) {
         ret->lambda = (double)BASE_NS_PER_S / d.ns;

@@ -12,7 +12,7 @@
  * each choice of a route for every model, the cheapest of which has each model's cheapest route: a
  * shortest path over (unit, EP, changes left). Whole copies of a model and pipelines are routes.
  * The bound lets every unit of every frame run anywhere, by teams of any width, without hand-off:
- * tun_bound_ns() of all units of all models, weighed by the rates. No plan passes it.
+ * tun_bound_ns() with the units of all models, weighed by the rates. No plan passes it.
  *
  * The mix is the maximum for one-core teams whose cores are always busy: what queues cost in time,
  * and what models cost each other in caches and memory, is not in it.
@@ -51,6 +51,11 @@ struct tun_mix {
     struct tun_dealt *dealt; /* [count], by model, largest share first; owned */
 };
 #define TUN_MIX_NULL ((struct tun_mix){0})
+
+/** tun_mix_bound_ns() - of a second, what each core is busy at least for all wishes: 1e9 over the
+ * bound. @wishes: [count], valid for tun_mix_solve(). @ret_limits: [ep_count], as
+ * tun_bound_limits(). Return: ns; 0 if memory lacks. */
+double tun_mix_bound_ns(const struct tun_wish *wishes, size_t count, double *ret_limits);
 
 /** tun_mix_solve() - @wishes: [count]. @changes: of the EP in a route, at most. @ret:
  * tun_mix_deinit(), also after a failure. Return: 0; -EINVAL: no model, too many, a rate or an EP
