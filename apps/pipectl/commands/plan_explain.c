@@ -31,19 +31,20 @@ static void print_past(const json_t *e)
 static void print_reached(const json_t *e)
 {
     double now = ctl_real(e, "now.fps"), bound = ctl_real(e, "bound_fps"), most = 0;
-    const char *ep = "";
+    const json_t *cores = json_object_get(e, "cores");
+    struct ctl_words limit = {"."};
 
-    json_text_each(json_object_get(e, "cores"), i, c) {
-        if (ctl_real(c, "limits") > most) {
+    json_text_each(cores, i, c) {
+        if (json_array_size(cores) > 1 && ctl_real(c, "limits") > most) {
             most = ctl_real(c, "limits");
-            ep = ctl_text(c, "ep");
+            snprintf(limit.text, sizeof(limit.text), "; %s limits it most (%.0f %%).",
+                     ctl_text(c, "ep"), 100 * most);
         }
     }
-    if (now > 0 && bound > 0 && most > 0) {
-        ctl_print_under("  ", 2,
-                        "By costs now this plan reaches %.1f %% of what these cores could ever do; "
-                        "%s limits it most (%.0f %%).",
-                        100 * now / bound, ep, 100 * most);
+    if (now > 0 && bound > 0) {
+        ctl_print_under(
+            "  ", 2, "By costs now this plan reaches %.1f %% of what these cores could ever do%s",
+            100 * now / bound, limit.text);
     }
 }
 
