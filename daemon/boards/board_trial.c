@@ -38,6 +38,7 @@ struct dmn_board_trial {
     struct dmn_spread_table table; /* owned */
     struct far far[FRAMES_MAX];
     size_t outstanding;
+    uint64_t done_count;     /* of its own frames */
     uint8_t *input, *output; /* owned, of all frames */
     struct known *known;     /* owned */
     size_t known_count, known_room;
@@ -60,6 +61,7 @@ static void came_back(struct dmn_far_frame *f, struct dmn_model *m, const struct
 
     far->out = false;
     far->of->outstanding--;
+    far->of->done_count += !a->undone;
 }
 
 static void fill(struct dmn_board_trial *t)
@@ -88,6 +90,13 @@ static bool busy(void *ctx)
     const struct dmn_board_trial *t = ctx;
 
     return t->outstanding > 0;
+}
+
+static uint64_t done(void *ctx)
+{
+    const struct dmn_board_trial *t = ctx;
+
+    return t->done_count;
 }
 
 /* ---- measuring ---- */
@@ -434,7 +443,7 @@ int dmn_boards_retune(struct dmn_model *m, const struct dmn_retune_request *q)
         return r;
     }
     over_boards.over =
-        (struct dmn_retune_over){t, begin, over, result, text, adopt, busy, trial_free};
+        (struct dmn_retune_over){t, begin, over, result, text, adopt, busy, done, trial_free};
     over_boards.problem = &t->table.p;
     over_boards.before = before->stage_count ? before : NULL;
     bm->trial = t;

@@ -95,8 +95,8 @@ struct dmn_history_event {
     /* of a search */
     bool searched;
     enum tun_objective objective;
-    size_t asked;                /* number of trials, listed or not */
-    double fps_during;           /* clients' answers per second during the search */
+    size_t asked;      /* number of trials, listed or not */
+    double fps_during; /* answers per second during the search: of clients; without any, its own */
     struct dmn_decided *decided; /* a reference; NULL: none */
     /* of plan_after or the plan that was not taken against plan_before; OPEN: there were none */
     enum tun_verdict verdict;

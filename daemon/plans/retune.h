@@ -55,6 +55,8 @@ struct dmn_retune_over {
     void (*adopt)(void *ctx, const struct pl_plan *plan, bool found);
     /* Return: frames of its own are still away. */
     bool (*busy)(void *ctx);
+    /* Return: how many of its own came back done. */
+    uint64_t (*done)(void *ctx);
     void (*free)(void *ctx);
 };
 enum { DMN_OVER_ALONE = 1 };

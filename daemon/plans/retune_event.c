@@ -213,7 +213,9 @@ void dmn_retune_write_event(struct dmn_model *m)
 {
     struct dmn_retune *r = m->planning->retune;
     uint64_t answered = m->stats.answered - r->answered;
-    uint64_t frames = answered ? answered : m->stats.collected - r->collected;
+    uint64_t own =
+        m->stats.collected - r->collected + (r->q.over.ctx ? r->q.over.done(r->q.over.ctx) : 0);
+    uint64_t frames = answered ? answered : own;
     double took_ns = (double)(base_now_ns() - r->began_ns);
     const struct pl_plan *plan = r->chosen ? &r->chosen->plan : &r->before;
     char after[PL_PLAN_TEXT_MAX], detail[512];
