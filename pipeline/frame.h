@@ -25,10 +25,12 @@ struct pl_frame {
     void *outputs[PL_FRAME_IO_MAX];      /* one per model output, borrowed until collected */
     bool has_image; /* input 0 is image, which unit 0 converts or reads directly */
     struct krn_image image;
+    uint64_t came_ns;     /* monotonic; from then on its client's deadline counts; 0: pl_submit() */
     uint64_t deadline_ns; /* monotonic; 0: none */
     /* set by the pipeline */
     enum pl_frame_status status;
     uint32_t epoch;
+    uint64_t due_ns; /* by the claim of its client (pipeline/seats.h); 0: never */
     uint64_t number; /* of admission, over all epochs; set before the first push */
     uint64_t admitted_ns, started_ns,
         done_ns;         /* submitted; taken by stage 0; last stage finished */
@@ -51,7 +53,8 @@ struct pl_options {
      * loop */
     void (*notify)(void *arg); /* may be NULL */
     void *notify_arg;
-    bool no_pin;    /* pin no thread, for machines that forbid it; status shows it */
-    bool no_clocks; /* no per-unit clocks; only bench/ and tests/ set it */
-    bool asleep;    /* its teams hold no weights, and no frame is admitted, by any plan */
+    struct pl_client *client; /* of seats, borrowed; NULL: teams compute when they like */
+    bool no_pin;              /* pin no thread, for machines that forbid it; status shows it */
+    bool no_clocks;           /* no per-unit clocks; only bench/ and tests/ set it */
+    bool asleep;              /* its teams hold no weights, and no frame is admitted, by any plan */
 };

@@ -16,8 +16,9 @@
 enum pl_frame_place { PL_PLACE_POOL, PL_PLACE_CALLER, PL_PLACE_FLIGHT };
 
 struct pl_frame_private {
-    uint64_t given_ns;  /* when it was last given to a team; set by the one who gives it */
-    struct krn_mem mem; /* arena, and inputs[] below or the frame's, outputs[] */
+    uint64_t released_ns; /* if the frame has a due_ns: it counts from then; set on admission */
+    uint64_t given_ns;    /* when it was last given to a team; set by the one who gives it */
+    struct krn_mem mem;   /* arena, and inputs[] below or the frame's, outputs[] */
     const void *image_inputs[PL_FRAME_IO_MAX]; /* inputs[] for a frame with an image */
     bool probe;                /* the team that has it was to be measured anew; set with given_ns */
     enum pl_frame_place place; /* loop's own */

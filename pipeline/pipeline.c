@@ -180,6 +180,16 @@ static void bind_memory(const struct pl_pipeline *p, struct pl_frame *f)
     }
 }
 
+/* When the frame is due by its client's claim. Whoever needs it later may say so, not sooner. */
+static void set_due(struct pl_client *client, struct pl_frame *f, uint64_t now_ns)
+{
+    f->due_ns = 0;
+    if (client != NULL && client->claim.deadline_ns > 0) {
+        f->private->released_ns = pl_client_release(client, f->came_ns ? f->came_ns : now_ns);
+        f->due_ns = base_max(f->private->released_ns + client->claim.deadline_ns, f->deadline_ns);
+    }
+}
+
 int pl_submit(struct pl_pipeline *p, struct pl_frame *f)
 {
     uint64_t now = base_now_ns();
@@ -197,6 +207,7 @@ int pl_submit(struct pl_pipeline *p, struct pl_frame *f)
     f->status = PL_FRAME_OK;
     f->epoch = p->set->epoch;
     f->admitted_ns = now;
+    set_due(p->options.client, f, now);
     p->in_flight++;
     pl_set_admit(p->set, f, now);
     return 0;

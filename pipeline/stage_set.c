@@ -123,8 +123,13 @@ static int make_shares(struct pl_team *t)
 {
     const struct mdl_model *m = krn_net_model(t->common->net);
     size_t count = (size_t)(t->last_unit - t->first_unit) + 1;
-    double all = 0;
+    double all = 0, until = 0, whole = 0;
 
+    for (size_t u = 0; u < m->unit_count; u++) {
+        whole += unit_share(m, &m->units[u]);
+        until = u == t->last_unit ? whole : until;
+    }
+    t->due_part = until / whole;
     t->shares = calloc(count, sizeof(t->shares[0]));
     for (size_t i = 0; t->shares != NULL && i < count; i++) {
         t->shares[i] = unit_share(m, &m->units[t->first_unit + i]);
@@ -161,6 +166,7 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     snprintf(t->name, sizeof(t->name), "piped:s%u.%.*s%u", t->stage, (int)PL_EP_NAME_MAX, ep->name,
              t->replica);
     r = place(s, t, g, next_core);
+    pl_team_share_cores(t);
     r = r == 0 ? pl_clocks_init(&t->clocks, (size_t)(t->last_unit - t->first_unit) + 1) : r;
     if (r == 0 && s->common.options.asleep) {
         scratch_bytes = BASE_CACHE_LINE_BYTES;
@@ -344,6 +350,9 @@ static void end_teams(struct pl_set *s)
     atomic_store_explicit(&s->common.abort, true, memory_order_relaxed);
     for (size_t i = 0; i < s->team_count; i++) {
         pl_wake_signal(&s->teams[i].wake);
+        if (s->teams[i].sitter.client != NULL) {
+            pl_sit_cancel(&s->teams[i].sitter);
+        }
     }
     for (size_t i = 0; i < s->team_count; i++) {
         if (s->teams[i].started) {

@@ -292,6 +292,7 @@ static void serve(struct pl_team *t, const struct pl_held *h)
             mems[clock.computed++] = &h->frames[i]->private->mem;
         }
     }
+    t->first = h->frames[0];
     if (clock.computed > 0 && !pl_team_run_units(t, mems, &clock)) {
         return;
     }
@@ -331,6 +332,7 @@ static void *team_main(void *arg)
         while (pl_team_take(t, &h)) {
             serve(t, &h);
         }
+        pl_team_rise(t);
         pl_members_deinit(&t->members);
     }
     for (size_t i = 0; i < t->output_count; i++) {
@@ -370,7 +372,8 @@ uint64_t pl_team_stalled_ns(const struct pl_team *t, uint64_t now_ns)
 {
     uint64_t since;
 
-    if (atomic_load_explicit(&t->pending, memory_order_acquire) == 0) {
+    if (atomic_load_explicit(&t->pending, memory_order_acquire) == 0 ||
+        pl_sit_waits(&t->sitter)) { /* who has its core is looked at, too */
         return 0;
     }
     since = base_max(atomic_load_explicit(&t->given_ns, memory_order_relaxed),

@@ -18,6 +18,7 @@
 #include "pipeline/frame.h"
 #include "pipeline/members.h"
 #include "pipeline/ring.h"
+#include "pipeline/seats.h"
 #include "pipeline/trace.h"
 
 /* Shared by the teams of one set. */
@@ -39,7 +40,8 @@ struct pl_team {
     uint16_t kind;  /* the net's kind of cores whose primitives it runs */
     bool joined;    /* by krn_net_join() */
     uint16_t cpus[PL_CPU_MAX];
-    double rate; /* EP speed x width: estimate before its service rate is measured */
+    double rate;     /* EP speed x width: estimate before its service rate is measured */
+    double due_part; /* of the time until a frame is due, for stages up to this one */
     char name[PL_EP_NAME_MAX + 24];
     size_t input_count, output_count;
     struct pl_ring **inputs;  /* rings owned by the set, one per team of the stage before */
@@ -61,6 +63,8 @@ struct pl_team {
     uint64_t mark_ns, mark_ticks;  /* leader's own: both clocks at one earlier time */
     double ns_per_tick;            /* leader's own: the clocks' ratio since then */
     bool slept;                    /* leader's own: since its last record */
+    const struct pl_frame *first;  /* leader's own: of those that it computes */
+    struct pl_sitter sitter;
 
     struct pl_trace_entry *trace_entry;    /* loop's own: its ring in a trace; NULL: none */
     _Atomic(struct pl_trace_ring *) trace; /* writer: loop; NULL: not traced (pipeline/trace.h) */
@@ -130,6 +134,24 @@ struct pl_held {
  * Return: false when the team has to end. */
 bool pl_team_take(struct pl_team *t, struct pl_held *ret);
 
+/* ---- team_seat.c ----
+ *
+ * Where the pipeline is a client of seats (pipeline/seats.h), a team sits down before it takes
+ * frames, gets up between two units for who goes before it, and when no frame waits. Without seats
+ * these do nothing. Threads: the leader, but for the first.
+ */
+
+/** pl_team_share_cores() - makes the team a sitter of its client; one with a core beyond the seats
+ * shares none. Threads: the loop, before it starts. */
+void pl_team_share_cores(struct pl_team *t);
+/** pl_team_sit() - @f: the frame that it will take. Return: false: the team has to end. */
+bool pl_team_sit(struct pl_team *t, const struct pl_frame *f);
+/** pl_team_goes_on() - lets others go before its unit @at, if they do. @laps: of its clocks, which
+ * were set so far. Return: false: the team has to end. */
+bool pl_team_goes_on(struct pl_team *t, size_t at, size_t laps, struct pl_clock_run *clock);
+/** pl_team_rise() - Return: another team now sits on a core of its. */
+bool pl_team_rise(struct pl_team *t);
+
 /* ---- team_units.c ----
  *
  * Of several frames, a unit either computes all before the next unit begins, so that its weights
@@ -139,9 +161,10 @@ bool pl_team_take(struct pl_team *t, struct pl_held *ret);
 
 /**
  * pl_team_run_units() - runs the team's units
- * @mems: [clock->computed], of the frames, at least one     @clock: started by the team
+ * @mems: [clock->computed], of the frames, at least one     @clock: started by the team; without
+ * the time for which it got up
  * Sets the laps of the team's clocks if clock->timed. Threads: the leader. Return: false if the
  * pipeline is being freed and the frames are incomplete.
  */
 bool pl_team_run_units(struct pl_team *t, const struct krn_mem *const *mems,
-                       const struct pl_clock_run *clock);
+                       struct pl_clock_run *clock);

@@ -18,24 +18,28 @@ static void relax(void)
 #endif
 }
 
-/* Takes the oldest frame of all rings, so that frames of several producers stay nearly in order. */
-static struct pl_frame *take_oldest(struct pl_team *t)
+/* Return: the oldest frame of all rings, so that frames of several producers stay nearly in order.
+ * @ret_from: the ring where it is. */
+static struct pl_frame *peek_oldest(struct pl_team *t, size_t *ret_from)
 {
     struct pl_frame *best = NULL;
-    size_t from = 0;
 
     for (size_t i = 0; i < t->input_count; i++) {
         struct pl_frame *f = pl_ring_peek(t->inputs[i]);
 
         if (f != NULL && (best == NULL || f->number < best->number)) {
             best = f;
-            from = i;
+            *ret_from = i;
         }
     }
-    if (best != NULL) {
-        pl_ring_pop(t->inputs[from]);
-    }
     return best;
+}
+
+static struct pl_frame *take_oldest(struct pl_team *t)
+{
+    size_t from;
+
+    return peek_oldest(t, &from) != NULL ? pl_ring_pop(t->inputs[from]) : NULL;
 }
 
 static bool must_end(struct pl_team *t)
@@ -86,15 +90,19 @@ static bool spin(struct pl_team *t)
 static struct pl_frame *take(struct pl_team *t)
 {
     for (;;) {
-        struct pl_frame *f = take_oldest(t);
+        size_t from;
+        const struct pl_frame *f = peek_oldest(t, &from);
+        bool taken;
 
-        if (f != NULL && !atomic_load_explicit(&t->common->abort, memory_order_relaxed)) {
-            return f;
+        if (f != NULL && !atomic_load_explicit(&t->common->abort, memory_order_relaxed) &&
+            pl_team_sit(t, f)) {
+            return take_oldest(t); /* an older one may have come */
         }
         if (must_end(t)) {
             return NULL;
         }
-        if (spin(t)) {
+        taken = pl_team_rise(t);
+        if (!taken && spin(t)) {
             continue;
         }
         pl_members_rest(&t->members);

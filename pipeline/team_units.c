@@ -30,11 +30,6 @@ static struct krn_range ops_of(const struct mdl_model *m, const struct units *u)
     return (struct krn_range){m->units[u->first].first_op, m->units[u->last].last_op + 1};
 }
 
-static bool is_aborted(const struct pl_team *t)
-{
-    return atomic_load_explicit(&t->common->abort, memory_order_relaxed);
-}
-
 static void progress(struct pl_team *t, uint64_t ticks, const struct pl_clock_run *clock)
 {
     double held_ns = (double)(ticks - t->clocks.laps[0]) * t->ns_per_tick;
@@ -120,22 +115,22 @@ static size_t path_end(const struct pl_team *t, const struct units *group)
 
 /* Runs @path of one frame, and adds the time of each group to the lap of its end. */
 static bool run_frame(struct pl_team *t, const struct units *path, const struct krn_mem *mem,
-                      const struct pl_clock_run *clock, const struct krn_exec *exec)
+                      struct pl_clock_run *clock, const struct krn_exec *exec)
 {
-    uint64_t before = pl_ticks();
+    size_t laps = path->first - t->first_unit + 1u;
     struct units group;
 
     for (group.first = path->first; group.first <= path->last; group.first = group.last + 1) {
-        uint64_t now;
+        uint64_t before, now;
 
         group.last = group_end(t, group.first);
-        if (is_aborted(t)) {
+        if (!pl_team_goes_on(t, group.first - t->first_unit, laps, clock)) {
             return false;
         }
+        before = pl_ticks();
         run_units(t, &group, &mem, 1, exec);
         now = pl_ticks();
         t->clocks.laps[group.last - t->first_unit + 1u] += now - before;
-        before = now;
         if (clock->timed) {
             progress(t, now, clock);
         }
@@ -145,7 +140,7 @@ static bool run_frame(struct pl_team *t, const struct units *path, const struct 
 
 /* Runs @path of one frame after the other. */
 static bool run_path(struct pl_team *t, const struct units *path, const struct krn_mem *const *mems,
-                     const struct pl_clock_run *clock, const struct krn_exec *exec)
+                     struct pl_clock_run *clock, const struct krn_exec *exec)
 {
     uint64_t *laps = t->clocks.laps;
     struct units group;
@@ -169,7 +164,7 @@ static bool run_path(struct pl_team *t, const struct units *path, const struct k
 }
 
 bool pl_team_run_units(struct pl_team *t, const struct krn_mem *const *mems,
-                       const struct pl_clock_run *clock)
+                       struct pl_clock_run *clock)
 {
     const struct mdl_model *m = model_of(t);
     const struct krn_exec exec = {.pool = t->members.pool,
@@ -181,8 +176,10 @@ bool pl_team_run_units(struct pl_team *t, const struct krn_mem *const *mems,
     struct units now;
 
     for (now.first = t->first_unit; now.first <= t->last_unit; now.first = now.last + 1) {
+        size_t at = now.first - t->first_unit;
+
         now.last = group_end(t, now.first);
-        if (is_aborted(t)) {
+        if (!pl_team_goes_on(t, at, at + 1, clock)) {
             return false;
         }
         if (clock->computed == 1 || !has_larger_values(m, &now)) {

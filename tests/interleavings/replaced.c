@@ -26,6 +26,10 @@ int __real_sched_yield(void);
 int __wrap_sched_yield(void);
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __real_pthread_mutex_lock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
+int __real_pthread_mutex_unlock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *m);
 int __real_sem_post(sem_t *s);
 int __wrap_sem_post(sem_t *s);
 int __real_sem_timedwait(sem_t *s, const struct timespec *until);
@@ -157,6 +161,33 @@ int __wrap_sem_timedwait(sem_t *s, const struct timespec *until)
         ex_block(s); /* no timeout: to wait for ever is a fault of the code */
     }
     mm_receive(carrier(s));
+    return 0;
+}
+
+/* ---- mutexes: locked as the real one is ---- */
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
+{
+    if (!ex_active()) {
+        return __real_pthread_mutex_lock(m);
+    }
+    ex_point(false);
+    while (pthread_mutex_trylock(m) != 0) {
+        ex_block(m);
+    }
+    mm_receive(m);
+    return 0;
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
+{
+    if (!ex_active()) {
+        return __real_pthread_mutex_unlock(m);
+    }
+    ex_point(false);
+    mm_publish(m);
+    __real_pthread_mutex_unlock(m);
+    ex_unblock(m, 1);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "pipeline/fence.h"
 #include "pipeline/ring.h"
+#include "pipeline/seats.h"
 #include "tests/interleavings/explore.h"
 #include "tests/unit/pipeline/rig.h"
 
@@ -294,6 +295,100 @@ void two_rings_with_wake(void *items)
     rings(2, *(size_t *)items, true);
 }
 
+/* ---- seats ---- */
+
+#define SEATED 3u
+
+struct seated {
+    struct pl_sitter sitter;
+    struct pl_client client;
+    uint16_t cpus[2];
+    size_t rounds, done;
+    size_t *computing; /* [cpu], plain: two at once on a core are a race */
+    pthread_t thread;
+};
+
+static void compute(struct seated *s)
+{
+    for (size_t i = 0; i < s->sitter.width; i++) {
+        s->computing[s->cpus[i]]++;
+    }
+    sched_yield();
+    for (size_t i = 0; i < s->sitter.width; i++) {
+        if (--s->computing[s->cpus[i]] != 0) {
+            ex_fail("two compute on core %u", s->cpus[i]);
+        }
+    }
+}
+
+static void *take_seats(void *arg)
+{
+    struct seated *s = arg;
+    struct pl_want want = {.left_ns = 5000, .unit_ns = 2000};
+
+    for (; s->done < s->rounds; s->done++) {
+        want.number = s->done;
+        if (!pl_sit(&s->sitter, &want)) {
+            break;
+        }
+        compute(s);
+        if (pl_sit_asked(&s->sitter) && pl_sit_late(&s->sitter, &want) &&
+            !pl_sit(&s->sitter, &want)) {
+            break;
+        }
+        compute(s);
+        if (s->done % 2 == 0) {
+            pl_rise(&s->sitter);
+        }
+    }
+    pl_rise(&s->sitter);
+    return NULL;
+}
+
+void seats_taken(void *seats_case)
+{
+    const struct seats_case *c = seats_case;
+    struct pl_seats *seats = pl_seats_new(2, 0.1);
+    struct seated *s = calloc(SEATED, sizeof(*s));
+    size_t *computing = calloc(2, sizeof(*computing));
+
+    for (size_t i = 0; i < SEATED; i++) {
+        size_t of = i == 1 && c->classes[0] == c->classes[1] ? 0 : i;
+        struct pl_claim claim = PL_CLAIM_NULL;
+
+        claim.class = c->classes[i];
+        s[i].rounds = c->rounds;
+        s[i].computing = computing;
+        s[i].cpus[0] = i == 1;
+        s[i].cpus[1] = 1;
+        pl_client_init(&s[i].client, seats);
+        pl_client_claim(&s[i].client, &claim);
+        s[i].sitter =
+            (struct pl_sitter){.client = &s[of].client, .cpus = s[i].cpus, .width = i == 2 ? 2 : 1};
+        start(&s[i].thread, take_seats, &s[i]);
+    }
+    if (c->cancels) {
+        pl_sit_cancel(&s[ex_choose(SEATED)].sitter);
+    }
+    for (size_t i = 0; i < SEATED; i++) {
+        pthread_join(s[i].thread, NULL);
+        if (s[i].done != c->rounds && !s[i].sitter.leaves) {
+            ex_fail("team %zu sat %zu times", i, s[i].done);
+        }
+        if (s[i].sitter.seated || s[i].sitter.waits) {
+            ex_fail("team %zu still has a seat", i);
+        }
+    }
+    for (size_t i = 0; i < SEATED; i++) {
+        if (s[i].client.active != 0) {
+            ex_fail("model %zu is still active", i);
+        }
+    }
+    free(computing);
+    free(s);
+    pl_seats_free(seats);
+}
+
 /* ---- the pipeline ---- */
 
 /* Sends and collects in turns, so that the loop sleeps when nothing else is to be done. */
@@ -339,6 +434,8 @@ void pipeline_run(void *pipeline_case)
                             .eps = {{.name = "big", .speed = 1, .cpu_count = 2, .cpus = {0, 1}},
                                     {.name = "little", .speed = 0.5, .cpu_count = 1, .cpus = {2}}}};
     struct pl_plan plan = rig_plan(c->plans[0], &eps, c->net->model.unit_count);
+    struct pl_seats *seats = c->seats ? pl_seats_new(3, 0) : NULL;
+    struct pl_client client;
     struct pl_options o;
     struct rig r;
 
@@ -348,6 +445,8 @@ void pipeline_run(void *pipeline_case)
     o.spin_ns = c->spin_ns;
     o.no_pin = true;
     o.no_clocks = true;
+    pl_client_init(&client, seats);
+    o.client = &client;
     if (pl_new(c->net->net, &eps, &plan, &o, &r.p) != 0) {
         ex_fail("no pipeline");
     }
@@ -356,4 +455,5 @@ void pipeline_run(void *pipeline_case)
         ex_fail("frames are left");
     }
     rig_deinit(&r);
+    pl_seats_free(seats);
 }

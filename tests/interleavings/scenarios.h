@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Small programs whose outcomes are known: they test the checker. arg: the memory_order, as an
@@ -21,11 +22,20 @@ void ring_of_two(void *items);         /* a producer and a consumer that spins *
 void ring_with_wake(void *items);      /* a consumer that sleeps */
 void two_rings_with_wake(void *items); /* two producers, one consumer */
 
+/* Two teams of one core and one of both, of two models, sit down and look between two units. */
+struct seats_case {
+    unsigned classes[3]; /* of the teams' models; [0] and [1] are one's if they are equal */
+    size_t rounds;
+    bool cancels; /* one of them is to end meanwhile */
+};
+void seats_taken(void *seats_case);
+
 /* A pipeline with its loop: frames, plan switches, cancels, in an order that @seed gives. */
 struct pipeline_case {
     const char *plans[2]; /* the second: switched to, again and again; NULL: none */
     size_t frames, pool;
     unsigned long spin_ns;
+    bool seats;           /* its teams take turns */
     struct tiny_net *net; /* made before the run */
 };
 void pipeline_run(void *pipeline_case);

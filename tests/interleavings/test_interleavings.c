@@ -91,6 +91,25 @@ TEST(rings_and_sleepers_under_random_schedules)
     T_TRUE(random_runs(two_rings_with_wake, &items, 3000));
 }
 
+TEST(seats_under_random_schedules)
+{
+    struct seats_case cases[] = {{.classes = {1, 1, 1}, .rounds = 2},
+                                 {.classes = {1, 1, 0}, .rounds = 3},
+                                 {.classes = {0, 2, 1}, .rounds = 3},
+                                 {.classes = {0, 1, 2}, .rounds = 3, .cancels = true}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        T_TRUE(random_runs(seats_taken, &cases[i], 3000));
+    }
+}
+
+TEST(seats_under_all_schedules)
+{
+    struct seats_case c = {.classes = {0, 1, 2}, .rounds = 1, .cancels = true};
+
+    ALL_GOOD(seats_taken, &c, 2);
+}
+
 TEST(pipelines_under_random_schedules)
 {
     static const char *const plans[][2] = {
@@ -101,6 +120,7 @@ TEST(pipelines_under_random_schedules)
         {"0-0@big|1-2@little|3-4@big", "0-4@big"},
         {"0-4@big/3", NULL},
         {"0-1@big*2/2|2-4@little/3", "0-2@little/2|3-4@big*2"},
+        {"0-1@big*2|2-3@big*2|4-4@big", "0-3@big*3|4-4@little*2"}, /* more teams than cores */
     };
     struct tiny_net net;
 
@@ -111,6 +131,7 @@ TEST(pipelines_under_random_schedules)
                                       .frames = 6,
                                       .pool = 4,
                                       .spin_ns = spin * 20000,
+                                      .seats = spin == 1 || i == 7,
                                       .net = &net};
 
             T_TRUE(random_runs(pipeline_run, &c, 100));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
+#include "pipeline/seats.h"
 #include "tests/harness.h"
 #include "tests/unit/pipeline/rig.h"
 
@@ -104,30 +105,52 @@ static bool step(struct rig *r, const struct pl_ep_set *eps, int switch_percent,
     return true;
 }
 
+/* Two pipelines that take turns on the cores, or one. */
 static void run_schedule(struct tiny_net *net, const struct pl_ep_set *eps, uint64_t frames,
                          int switch_percent, size_t pool, int *switches)
 {
-    struct pl_plan plan = random_plan(eps);
-    struct rig r;
-    struct pl_options o;
+    size_t count = (size_t)t_range(1, 2);
+    struct pl_seats *seats = t_range(0, 2) ? pl_seats_new(eps->count, 0.05) : NULL;
+    struct pl_client clients[2];
+    struct rig *r = calloc(count, sizeof(*r));
 
-    rig_init(&r, net);
-    o = rig_options(&r);
-    o.frames = pool;
-    o.spin_ns = t_range(0, 1) ? 0 : 10000;
-    o.no_pin = t_range(0, 3) == 0;
-    T_EQ(pl_new(net->net, eps, &plan, &o, &r.p), 0);
-    while (r.sent < frames) {
-        T_TRUE(step(&r, eps, switch_percent, switches));
-        T_TRUE(!r.wrong);
+    for (size_t i = 0; i < count; i++) {
+        struct pl_claim claim = {.class = (unsigned)t_range(0, 2),
+                                 .weight = (double)t_range(1, 9),
+                                 .max_share = t_range(0, 3) ? 1 : 0.9,
+                                 .deadline_ns = (uint64_t)t_range(0, 1) * 1000000,
+                                 .period_ns = 1000};
+        struct pl_plan plan = random_plan(eps);
+        struct pl_options o;
+
+        rig_init(&r[i], net);
+        pl_client_init(&clients[i], seats);
+        pl_client_claim(&clients[i], &claim);
+        o = rig_options(&r[i]);
+        o.frames = pool;
+        o.spin_ns = t_range(0, 1) ? 0 : 10000;
+        o.no_pin = t_range(0, 3) == 0;
+        o.client = &clients[i];
+        T_EQ(pl_new(net->net, eps, &plan, &o, &r[i].p), 0);
     }
-    T_TRUE(rig_drain(&r));
-    T_TRUE(!r.wrong);
-    T_EQ(r.got, r.sent);
-    T_EQ(pl_in_flight(r.p), 0);
-    T_TRUE(pl_collect(r.p) == NULL);
-    T_LT(0, r.ok);
-    rig_deinit(&r);
+    while (r[0].sent < frames) {
+        for (size_t i = 0; i < count; i++) {
+            T_TRUE(step(&r[i], eps, switch_percent, switches));
+            T_TRUE(!r[i].wrong);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        T_TRUE(rig_drain(&r[i]));
+        T_TRUE(!r[i].wrong);
+        T_EQ(r[i].got, r[i].sent);
+        T_EQ(pl_in_flight(r[i].p), 0);
+        T_TRUE(pl_collect(r[i].p) == NULL);
+        T_LT(0, r[i].ok);
+        rig_deinit(&r[i]);
+        T_EQ(clients[i].active, 0);
+    }
+    free(r);
+    pl_seats_free(seats);
 }
 
 TEST(random_plans_and_schedules)
