@@ -243,6 +243,19 @@ static int start_threads(struct dmn_daemon *d)
     return 0;
 }
 
+/* Return: 0, or -ENOMEM. */
+static int make_seats(struct dmn_daemon *d)
+{
+    size_t cores = 0;
+
+    for (size_t i = 0; i < d->machine.eps.count; i++) {
+        cores += d->machine.eps.eps[i].cpu_count;
+    }
+    d->models.seats =
+        pl_seats_new(cores, (double)dmn_config_int(d->config, DMN_KEY_PLANNER_FLOOR) / 100);
+    return d->models.seats ? 0 : -ENOMEM;
+}
+
 /* What serves, but for the sockets. Return: 0, or the exit code. */
 static int start_rooms(struct dmn_daemon *d, bool binds)
 {
@@ -263,7 +276,7 @@ static int start_rooms(struct dmn_daemon *d, bool binds)
     if (d->runtime_dir) {
         d->plans.scratch_dir = d->runtime_dir;
     }
-    if (dmn_plans_start(&d->plans) < 0 || dmn_hotplug_start(&d->machine) < 0) {
+    if (dmn_plans_start(&d->plans) < 0 || dmn_hotplug_start(&d->machine) < 0 || make_seats(d) < 0) {
         dmn_log(LOG_ERR, "out of memory");
         return DMN_EXIT_FAILED;
     }
@@ -427,6 +440,7 @@ int dmn_daemon_deinit(struct dmn_daemon *d)
     dmn_boards_deinit(&d->boards);
     dmn_history_deinit(&d->plans.history);
     dmn_failed_clear(&d->models.failed);
+    d->models.seats = pl_seats_free(d->models.seats);
     d->machine.awaited = dmn_work_free(d->machine.awaited);
     d->machine.beside = dmn_work_free(d->machine.beside);
     d->models.disk = dmn_work_free(d->models.disk);

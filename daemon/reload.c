@@ -285,6 +285,7 @@ static void apply_kept(struct dmn_reload *r)
             continue;
         }
         m->latest = c->latest;
+        dmn_model_wish(m, &c->wishes);
         if (strcmp(m->config_plan, c->plan) == 0) {
             continue;
         }

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 
-#include "base/base.h"
 #include "model/open_shapes.h"
 #include "model/segment/segment_name.h"
 
@@ -68,6 +67,7 @@ static bool model_init(struct dmn_config_model *m, const char *name)
                                    .plan = strdup(""),
                                    .kernels = strdup(""),
                                    .calibration = strdup(""),
+                                   .wishes = DMN_WISHES_NULL,
                                    .shapes = strdup(""),
                                    .boards = strdup(DMN_BOARDS_OFF)};
     if (!m->name || !m->path || !m->plan || !m->kernels || !m->calibration || !m->shapes ||

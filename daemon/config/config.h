@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "daemon/config/keys.h"
+#include "daemon/config/wishes.h"
 
 #define DMN_CONFIG_ERROR_MAX 1024u
 #define DMN_CONFIG_WHERE_MAX 424u
@@ -36,8 +37,9 @@ struct dmn_config_value {
 
 struct dmn_config_model {
     char *name, *path, *plan, *kernels, *calibration,
-        *shapes;        /* owned; all but the first two are "" where absent */
-    char *boards;       /* owned: "off", "auto" or a route, as below */
+        *shapes;  /* owned; all but the first two are "" where absent */
+    char *boards; /* owned: "off", "auto" or a route, as below */
+    struct dmn_wishes wishes;
     bool latest, saved; /* saved: by a call, not configured (saved.c) */
     bool stand_in;      /* comes with piped; nobody asked for it */
     size_t origin, line;

@@ -76,6 +76,8 @@
         "How long a team that may take several frames at once (/BATCH in a plan) waits for more "  \
         "of them, from when it was given the first. Never so long that a frame misses its "        \
         "deadline. 0: it takes those that are there.")                                             \
+    INT(PLANNER_FLOOR, "planner.floor_percent", "%", 0, 50, 5, START | ADVANCED,                   \
+        "Of each core, how much a model gets at least while models of higher classes want it.")    \
     INT(PLANNER_FRAMES, "planner.frames", "frames", 1, 10000, 24, NOW | ADVANCED,                  \
         "Frames in one measurement of a retune.")                                                  \
     INT(PLANNER_MS, "planner.measure_ms", "ms", 1, 600000, 2000, NOW | ADVANCED,                   \

@@ -55,6 +55,23 @@ const struct dmn_config_item_row dmn_config_item_rows[DMN_CONFIG_ITEM_COUNT] = {
      "\"0-16@here|17-44@b2+b3\", with the names of pipectl board list and \"here\" for this board. "
      "\"off\": this board alone.",
      false},
+    {"models", "rate", "number", "0",
+     "Frames a second that the model is to have beside others. 0: as many as come.", false},
+    {"models", "weight", "number", "1",
+     "What the model gets of the cores' time when all want more than there is, beside the weights "
+     "of others of its class, 0.001 to 1000.",
+     false},
+    {"models", "class", "number", "0",
+     "0 to 7: between two units, a core goes to the model of the highest class that wants it. "
+     "Others keep planner.floor_percent of it.",
+     false},
+    {"models", "deadline_ms", "number", "0",
+     "Each frame is to be answered within this time; needs rate. In a class, frames that are due "
+     "sooner go first. 0: none.",
+     false},
+    {"models", "max_share", "number", "1",
+     "Of all cores' time, what the model uses at most, 0.01 to 1, even when nobody else wants it.",
+     false},
     {"eps", "name", "string", "",
      "Name of the execution place: a letter, then letters, digits and '_'.", true},
     {"eps", "cpus", "cores", "",

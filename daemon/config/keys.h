@@ -42,7 +42,7 @@ struct dmn_config_item_row {
     const char *array, *key, *type, *value, *help;
     bool required;
 };
-#define DMN_CONFIG_ITEM_COUNT 12u
+#define DMN_CONFIG_ITEM_COUNT 17u
 extern const struct dmn_config_item_row dmn_config_item_rows[DMN_CONFIG_ITEM_COUNT];
 
 /** dmn_config_choice() - Return: the index of @name in the row's choices, or -ENOENT. */

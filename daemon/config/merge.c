@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 
-#include "base/base.h"
 #include "base/json_text.h"
 #include "base/near_word.h"
 #include "model/open_shapes.h"
@@ -274,6 +273,18 @@ static int merge_shapes(const struct dmn_config_reader *r, size_t index, json_t 
     return dmn_config_set_string(&m->shapes, text) < 0 ? -EINVAL : 0;
 }
 
+static int merge_wishes(const struct dmn_config_reader *r, size_t index, json_t *item,
+                        struct dmn_config_model *m)
+{
+    char why[DMN_WISH_ERROR_MAX];
+    const char *key;
+
+    m->wishes = DMN_WISHES_NULL;
+    return dmn_wishes_read(item, &m->wishes, &key, why) < 0
+               ? fail_item(r, "models", index, key, "%s", why)
+               : 0;
+}
+
 static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *item)
 {
     const char *name = json_text_of(item, "name");
@@ -304,7 +315,8 @@ static int merge_model(const struct dmn_config_reader *r, size_t index, json_t *
         dmn_config_set_string(&m->kernels, json_text_of(item, "kernels")) < 0) {
         return -ENOMEM;
     }
-    if (merge_boards(r, index, item, m) < 0 || merge_shapes(r, index, item, m) < 0) {
+    if (merge_boards(r, index, item, m) < 0 || merge_shapes(r, index, item, m) < 0 ||
+        merge_wishes(r, index, item, m) < 0) {
         return -EINVAL;
     }
     path = json_text_of(item, "calibration")[0]

@@ -51,6 +51,7 @@ static int add_saved(struct dmn_config *c, const json_t *entry, size_t origin)
     const char *name = text(entry, "name"), *path = text(entry, "path");
     struct dmn_config_model *m;
     char unused[MDL_ERROR_MAX];
+    const char *unused_key;
 
     if (!dmn_config_name_ok(name) || path[0] != '/' ||
         mdl_shapes_check(text(entry, "shapes"), unused) < 0 || dmn_config_find_model(c, name)) {
@@ -62,6 +63,8 @@ static int add_saved(struct dmn_config *c, const json_t *entry, size_t origin)
         dmn_config_set_string(&m->shapes, text(entry, "shapes")) < 0) {
         return -ENOMEM;
     }
+    /* written by piped itself; of a damaged one nothing is wished */
+    (void)dmn_wishes_read(json_object_get(entry, "wishes"), &m->wishes, &unused_key, unused);
     m->origin = origin;
     m->line = 1;
     m->saved = true;
@@ -162,8 +165,8 @@ void dmn_saved_add(struct dmn_work *disk, const char *folder, const struct dmn_c
                    struct dmn_state_kept kept)
 {
     change(disk, folder,
-           json_pack("{s:s, s:s, s:s, s:s}", "name", m->name, "path", m->path, "plan", m->plan,
-                     "shapes", m->shapes),
+           json_pack("{s:s, s:s, s:s, s:s, s:o}", "name", m->name, "path", m->path, "plan", m->plan,
+                     "shapes", m->shapes, "wishes", dmn_wishes_json(&m->wishes)),
            kept);
 }
 

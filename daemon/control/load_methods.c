@@ -23,13 +23,22 @@ static void not_saved(struct dmn_call *c, int error)
                    dmn_state_why(error));
 }
 
+/* What is kept of a model; borrowed from it. */
+static struct dmn_config_model saved_as(struct dmn_model *m)
+{
+    return (struct dmn_config_model){.name = m->name,
+                                     .path = m->path,
+                                     .plan = m->config_plan,
+                                     .shapes = m->shapes,
+                                     .wishes = m->wishes};
+}
+
 /* Answers Load @c: @m serves. @copied: from a copy of the client's file. @saves: first has it kept
  * across restarts. */
 static void load_reply(struct dmn_call *c, struct dmn_model *m, bool copied, bool saves)
 {
     json_t *reply = json_pack("{s:o, s:b}", "model", dmn_model_json(m), "copied", copied);
-    struct dmn_config_model as = {
-        .name = m->name, .path = m->path, .plan = m->config_plan, .shapes = m->shapes};
+    struct dmn_config_model as = saved_as(m);
 
     if (saves) {
         dmn_saved_add(m->of->disk, m->of->state_dir, &as, dmn_call_keep(c, reply, NULL, not_saved));
@@ -259,6 +268,19 @@ static const char *take_files(struct dmn_call *c, const char *path, struct dmn_s
                : "files: the first must be the model, named as in path";
 }
 
+/* Reads wishes from the parameters. Return: they are good; false: the call was answered. */
+static bool take_wishes(struct dmn_call *c, struct dmn_wishes *ret)
+{
+    char why[DMN_WISH_ERROR_MAX];
+    const char *key;
+
+    if (dmn_wishes_read(c->parameters, ret, &key, why) < 0) {
+        dmn_call_error(c, "InvalidWish", "%s: %s", key, why);
+        return false;
+    }
+    return true;
+}
+
 void dmn_method_load(struct dmn_call *c)
 {
     const json_t *given = json_object_get(c->parameters, "shapes");
@@ -266,18 +288,21 @@ void dmn_method_load(struct dmn_call *c)
     base_autofree char *preprocess =
         json_dumps(json_object_get(c->parameters, "preprocess"), JSON_COMPACT | JSON_ENSURE_ASCII);
     base_autofree char *shapes = mdl_shapes_text(json_is_object(given) ? given : NULL, why_shapes);
+    struct dmn_wishes wishes = DMN_WISHES_NULL;
     struct dmn_load_source source = {.name = dmn_call_text(c, "name"),
                                      .path = dmn_call_text(c, "path"),
                                      .plan = dmn_call_text(c, "plan"),
                                      .shapes = shapes,
                                      .preprocess = preprocess,
                                      .primitives = dmn_call_text(c, "primitives"),
-                                     .board = dmn_call_text(c, "board")};
+                                     .board = dmn_call_text(c, "board"),
+                                     .wishes = &wishes};
     struct dmn_control *control = c->control;
     struct dmn_load_call *l;
     const char *why;
 
-    if (save_loaded(c, &source) || refuse_load(c, source.name, source.path, shapes, why_shapes)) {
+    if (!take_wishes(c, &wishes) || save_loaded(c, &source) ||
+        refuse_load(c, source.name, source.path, shapes, why_shapes)) {
         return;
     }
     l = calloc(1, sizeof(*l));
@@ -303,6 +328,42 @@ void dmn_method_load(struct dmn_call *c)
     c->left_arg = l;
     LIST_INSERT_HEAD(&control->loads, l, linked);
     dmn_arrival_begin(&l->arrival);
+}
+
+/* ---- SetWishes ---- */
+
+static void not_kept(struct dmn_call *c, int error)
+{
+    dmn_call_error(c, "InvalidWish", "the wishes hold, but cannot be kept: %s",
+                   dmn_state_why(error));
+}
+
+void dmn_method_set_wishes(struct dmn_call *c, struct dmn_model *m)
+{
+    const struct dmn_config *config = dmn_machine_config(c->control->machine);
+    const struct dmn_config_model *of = dmn_config_find_model(config, m->name);
+    struct dmn_wishes wishes = m->wishes;
+    char where[DMN_CONFIG_WHERE_MAX];
+    json_t *reply;
+
+    if (!take_wishes(c, &wishes)) {
+        return;
+    }
+    if (dmn_call_asks(c, "save") && of && !of->saved) {
+        dmn_config_where(config, of->origin, of->line, where);
+        dmn_call_error(c, "InvalidWish", "model %s is configured: set its wishes in %s", m->name,
+                       where);
+        return;
+    }
+    dmn_model_wish(m, &wishes);
+    reply = json_pack("{s:o}", "wishes", dmn_wishes_json(&wishes));
+    if (dmn_call_asks(c, "save")) {
+        struct dmn_config_model as = saved_as(m);
+
+        dmn_saved_add(m->of->disk, m->of->state_dir, &as, dmn_call_keep(c, reply, NULL, not_kept));
+    } else {
+        dmn_call_reply(c, reply, false);
+    }
 }
 
 /* ---- Unload ---- */

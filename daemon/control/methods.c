@@ -55,6 +55,7 @@ static const struct method {
     {"io.piped.Models", dmn_method_models, .shared = true},
     {"io.piped.Load", dmn_method_load, .changes = true, .link = LINK_SEGMENTS},
     {"io.piped.Unload", dmn_method_unload, .changes = true, .link = LINK_SEGMENTS},
+    {"io.piped.SetWishes", .of_model = dmn_method_set_wishes, .changes = true},
     {"io.piped.GetPlan", .of_model = dmn_method_get_plan},
     {"io.piped.SetPlan", .of_model = dmn_method_set_plan, .changes = true},
     {"io.piped.GetMapping", .of_model = dmn_method_get_mapping},

@@ -31,7 +31,7 @@ typedef void dmn_model_method_fn(struct dmn_call *c, struct dmn_model *m);
 dmn_model_method_fn dmn_method_get_plan, dmn_method_set_plan, dmn_method_get_mapping,
     dmn_method_set_mapping, dmn_method_auto_plan, dmn_method_retune, dmn_method_cancel_retune,
     dmn_method_costs, dmn_method_plan_front, dmn_method_plan_explain, dmn_method_optimise,
-    dmn_method_quantise, dmn_method_units;
+    dmn_method_quantise, dmn_method_units, dmn_method_set_wishes;
 /** dmn_link_search() - a method of piped-link was called, and nobody is known to be that user: asks
  * the user database on a work thread, then calls @again. Return: false: not now; @c is the
  * caller's. */

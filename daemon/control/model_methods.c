@@ -101,11 +101,12 @@ json_t *dmn_config_json(const struct dmn_config *c)
         const struct dmn_config_model *m = &c->models[i];
 
         json_array_append_new(
-            list, json_pack("{s:o, s:{s:s, s:o, s:s, s:b, s:s, s:o, s:s}, s:o}", "key",
+            list, json_pack("{s:o, s:{s:s, s:o, s:s, s:b, s:s, s:o, s:s, s:o}, s:o}", "key",
                             json_sprintf("models[%zu]", i), "value", "name", m->name, "path",
                             json_text_path(m->path), "plan", m->plan, "latest", m->latest,
                             "kernels", m->kernels, "calibration", json_text_path(m->calibration),
-                            "boards", m->boards, "origin", origin_json(c, m->origin, m->line)));
+                            "boards", m->boards, "wishes", dmn_wishes_json(&m->wishes), "origin",
+                            origin_json(c, m->origin, m->line)));
     }
     for (size_t i = 0; i < c->ep_count; i++) {
         const struct dmn_config_ep *e = &c->eps[i];

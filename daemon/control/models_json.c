@@ -116,7 +116,7 @@ json_t *dmn_model_json(const struct dmn_model *m)
     dmn_model_plan_text(m, plan);
     return json_pack(
         "{s:s, s:o, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:o, "
-        "s:o, s:o*, s:b, s:I, s:o, s:o*, s:o, s:o}",
+        "s:o, s:o*, s:b, s:I, s:o, s:o*, s:o, s:o, s:o}",
         "name", m->name, "path", json_text_path(m->path), "hash", model->hash, "default",
         dmn_model_default(m->of) == m, "units", (json_int_t)model->unit_count, "ops",
         (json_int_t)model->op_count, "input", io_json(model, &model->inputs[0]), "inputs",
@@ -129,8 +129,8 @@ json_t *dmn_model_json(const struct dmn_model *m)
         json_text_list((const char *const *)model->labels, model->label_count), "segment",
         model->segment ? segment_json(m) : NULL, "asleep", pl_asleep(m->pipe), "integers",
         (json_int_t)mdl_integer_ops(m->model), "calibration", json_text_path(m->calibration),
-        "shapes", json_string(m->shapes), "warnings", file_warnings_json(m, kinds), "warning_kinds",
-        kinds);
+        "shapes", json_string(m->shapes), "wishes", dmn_wishes_json(&m->wishes), "warnings",
+        file_warnings_json(m, kinds), "warning_kinds", kinds);
 }
 
 /* Share of about the last second in which a team held frames. */
@@ -289,14 +289,15 @@ json_t *dmn_model_status_json(const struct dmn_model *m)
     dmn_client_stats_latency(&m->clients->stats, latency);
     return json_pack(
         "{s:s, s:I, s:{s:o, s:s}, s:s, s:I, s:s, s:f, s:{s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I, "
-        "s:I}, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:o*}",
+        "s:I, s:I, s:I}, s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:o*}",
         "name", m->name, "units", (json_int_t)model->unit_count, "input", "shape",
         shape_json(input), "dtype", mdl_dtype_name(input->dtype), "plan", plan, "epoch",
         (json_int_t)pl_epoch(m->pipe), "algorithm", dmn_origin_name(m->origin), "fps",
         dmn_model_fps(m, base_now_ns()), "latency_ms", "p50", latency[0], "p95", latency[1], "p99",
         latency[2], "max", latency[3], "frames", "admitted", (json_int_t)s->admitted, "answered",
         (json_int_t)s->answered, "dropped", (json_int_t)s->dropped, "failed", (json_int_t)s->failed,
-        "in_flight", (json_int_t)dmn_frames_in_flight(m), "waiting",
+        "due", (json_int_t)s->due, "late", (json_int_t)s->late, "wishes",
+        dmn_wishes_json(&m->wishes), "in_flight", (json_int_t)dmn_frames_in_flight(m), "waiting",
         (json_int_t)dmn_model_waiting(m), "tuning", m->planning->retune != NULL, "stages",
         stages_json(m), "warnings", dmn_model_warnings_json(m, kinds), "adapt", dmn_adapt_json(m),
         "warning_kinds", kinds, "load_ms", (double)m->load_took_ns / 1e6, "pictures_s",

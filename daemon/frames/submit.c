@@ -40,6 +40,8 @@ static void collected(struct dmn_frame_owner *owner, struct dmn_model *m, struct
 
     m->running--;
     m->stats.last_ns = f->done_ns;
+    m->stats.due += f->due_ns > 0;
+    m->stats.late += f->due_ns > 0 && f->done_ns > f->due_ns;
     if (r->stream->clients) { /* not @m after a hot swap */
         r->stream->clients->model->stats.here += f->status == PL_FRAME_OK;
     }
@@ -101,6 +103,7 @@ static void fill(struct pl_frame *f, const struct dmn_model *m, struct dmn_recor
     r->owner.collected = collected;
     f->owner = &r->owner;
     f->tag = r->answer.frame;
+    f->came_ns = r->arrival_ns;
     f->deadline_ns = r->deadline_ns;
     f->has_image = is_image(r, m);
     f->image = r->image;

@@ -13,6 +13,7 @@
 
 #include "base/leaves/load_work.h"
 #include "daemon/config/state_file.h"
+#include "daemon/config/wishes.h"
 #include "daemon/models/choosing.h"
 #include "daemon/models/serving.h"
 #include "kernels/kernels.h"
@@ -50,6 +51,7 @@ struct dmn_load_source {
     const char *preprocess; /* instead of the sidecar's, as JSON (mdl_sidecar.preprocess) */
     const char *primitives; /* dmn_choice_text() of the whole model, for a segment of it */
     const char *board;      /* of a segment: the board that it is computed for */
+    const struct dmn_wishes *wishes; /* of the cores; NULL: none */
     bool latest;
     const struct dmn_config *config; /* whose limits hold; NULL: those of the one in force */
 };
@@ -59,6 +61,7 @@ struct dmn_load {
     char name[64], board[DMN_BOARD_NAME_BYTES];
     char *path, *plan, *kernels, *calibration, *shapes; /* owned; calibration: a file, or "" */
     char *preprocess; /* owned; given; result: the sidecar's; NULL: it has none */
+    struct dmn_wishes wishes;
     bool latest, from_config;
     bool may_fail;                  /* then the others of its arrival go on, without it */
     bool failed;                    /* result: it may, and did, with `error` */

@@ -143,6 +143,14 @@ static int first_plan(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     return 0;
 }
 
+void dmn_model_wish(struct dmn_model *m, const struct dmn_wishes *wishes)
+{
+    struct pl_claim claim = dmn_wishes_claim(wishes);
+
+    m->wishes = *wishes;
+    pl_client_claim(&m->client, &claim);
+}
+
 static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
 {
     const struct dmn_models *of = m->of;
@@ -155,6 +163,7 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
         .asleep = l->asleep,
         .notify = of->wake,
         .notify_arg = of->wake_arg,
+        .client = &m->client,
     };
     int error;
 
@@ -188,6 +197,8 @@ static int build(struct dmn_model *m, struct dmn_load *l, char *ret_error)
     if (error) {
         return error;
     }
+    pl_client_init(&m->client, of->seats);
+    dmn_model_wish(m, &l->wishes);
     error = pl_new(m->net, &of->machine->eps, l->first, &options, &m->pipe);
     if (error) {
         snprintf(ret_error, MDL_ERROR_MAX, "cannot build the pipeline: %s", strerror(-error));

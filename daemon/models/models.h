@@ -19,6 +19,7 @@
 #include "kernels/kernels.h"
 #include "model/model.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/seats.h"
 
 struct dmn_adapt_model;
 struct dmn_arrival;
@@ -38,6 +39,7 @@ struct dmn_work;
 struct dmn_model_stats {
     /* clients' frames, counted by daemon/frames/ */
     uint64_t admitted, answered, dropped, failed;
+    uint64_t due, late; /* that had a deadline by the model's wishes; of these, answered later */
     uint64_t here;      /* of clients' frames, those that this board's pipeline computed */
     uint64_t collected; /* frames out of the pipeline, with synthetic ones */
     uint64_t last_ns;   /* when the last client's frame came out */
@@ -62,11 +64,13 @@ struct dmn_model {
     char name[64], board[DMN_BOARD_NAME_BYTES]; /* board: that a segment is computed for; or "" */
     char *path, *config_plan, *kernels, *calibration, *shapes; /* owned */
     char *preprocess; /* owned: how pictures become the input, as JSON; NULL: nothing says so */
+    struct dmn_wishes wishes; /* dmn_model_wish() sets them */
     bool latest, from_config;
     struct dmn_kept_choice choice;
     bool quantised;           /* by examples, which its segments on other boards would not be */
     struct mdl_model *model;  /* owned */
     struct krn_net *net;      /* owned */
+    struct pl_client client;  /* of the seats, by which its teams take turns with others' */
     struct pl_pipeline *pipe; /* owned */
     uint64_t loaded_ns, load_took_ns;
     struct dmn_stamp stamp;
@@ -154,6 +158,7 @@ struct dmn_models {
     const struct dmn_planner_ops *planner;
     void *planner_ctx;
     struct dmn_machine *machine;
+    struct pl_seats *seats;  /* of its cores; NULL: teams share them as the kernel likes */
     const char *state_dir;   /* NULL: nothing is saved */
     struct dmn_work *disk;   /* one thread, writes there; NULL: nothing may wait, as in tests */
     void (*wake)(void *arg); /* becomes pl_options.notify */
@@ -217,6 +222,8 @@ size_t dmn_model_depth(const struct dmn_model *m);
  */
 int dmn_model_start(struct dmn_models *models, struct dmn_load *l, enum dmn_cause cause,
                     char *ret_error, struct dmn_model **ret);
+/** dmn_model_wish() - what @m is to have of the cores from now on. */
+void dmn_model_wish(struct dmn_model *m, const struct dmn_wishes *wishes);
 /** dmn_model_unload() - admits no more frames. @done: called when the model is gone. */
 void dmn_model_unload(struct dmn_model *m, struct dmn_done done);
 /** dmn_model_replace() - moves the waiting frames and the clients of @m to @by, if the frames of

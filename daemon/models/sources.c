@@ -15,6 +15,7 @@ struct dmn_load_source dmn_model_source(const struct dmn_model *m)
                                     .shapes = m->shapes,
                                     .preprocess = m->model->segment ? m->preprocess : NULL,
                                     .board = m->board,
+                                    .wishes = &m->wishes,
                                     .latest = m->latest};
 }
 
@@ -26,6 +27,7 @@ struct dmn_load_source dmn_config_source(const struct dmn_config_model *c)
                                     .kernels = c->kernels,
                                     .calibration = c->calibration,
                                     .shapes = c->shapes,
+                                    .wishes = &c->wishes,
                                     .latest = c->latest};
 }
 
@@ -54,6 +56,7 @@ struct dmn_load *dmn_load_from(const struct dmn_load_source *s, const struct dmn
     l->kernels = strdup(s->kernels ? s->kernels : "");
     l->calibration = strdup(s->calibration ? s->calibration : "");
     l->shapes = strdup(s->shapes ? s->shapes : "");
+    l->wishes = s->wishes ? *s->wishes : DMN_WISHES_NULL;
     l->latest = s->latest;
     l->planner = models->planner;
     l->weight_bytes_max = (size_t)dmn_config_int(config, DMN_KEY_LIMIT_WEIGHT_MIB) << 20;

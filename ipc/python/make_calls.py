@@ -8,6 +8,7 @@ usage: make_calls.py INTERFACE OUTPUT
 A method that takes `examples` sends their bytes with a descriptor; one whose comment says what descriptors come with the
 call takes `fds`. A method whose comment speaks of "more" returns a Monitor. """
 import collections
+import keyword
 import re
 import sys
 import textwrap
@@ -68,6 +69,11 @@ def optional(field):
     return "Optional[%s]" % field.type if field.optional else field.type
 
 
+def word(field):
+    """A parameter's name in Python: class is class_."""
+    return field.name + "_" * keyword.iskeyword(field.name)
+
+
 def docstring(text, indent):
     """A line that is nearly full goes on in the next one."""
     text = re.sub(r"^(.{100,})\n", r"\1 ", text, flags=re.M)
@@ -87,17 +93,17 @@ def method_text(method):
     more = '"more"' in method.text
     takes = [f._replace(type="Examples") if f.name == "examples" else f for f in method.takes]
     must, may = [f for f in takes if not f.optional], [f for f in takes if f.optional]
-    words = ["self"] + ["%s: %s" % (f.name, f.type) for f in must]
+    words = ["self"] + ["%s: %s" % (word(f), f.type) for f in must]
     # The model comes first everywhere and may be given without its name; what else may be left out has to be named.
     model = [f for f in may if f.name == "model"]
     words += ["model: Optional[str] = None"] * len(model)
-    rest = ["%s: %s = None" % (f.name, optional(f)) for f in may if f.name != "model"]
+    rest = ["%s: %s = None" % (word(f), optional(f)) for f in may if f.name != "model"]
     fds = bool(re.search(r"\bcomes? with the call\b", method.text))
     rest += ["fds: Sequence[int] = ()"] * fds
     words += ["*"] * bool(rest) + rest
     reply = "%sReply" % method.name if method.gives else "None"
     split = ",\n            " if len(takes) > 4 else ", "
-    given = "{%s}" % split.join('"%s": %s' % (f.name, f.name) for f in takes if f.name != "examples")
+    given = "{%s}" % split.join('"%s": %s' % (f.name, word(f)) for f in takes if f.name != "examples")
     beside = ", examples" * any(f.name == "examples" for f in takes) + ", fds=fds" * fds
     kind = "Monitor[%s]" % reply if more else reply
     head = "    def %s(" % snake(method.name)

@@ -84,6 +84,9 @@ MODELS = [(text(model=change), key) for change, key in (
     ({"calibration": "empty.onnx"}, "models[a].calibration: "),
     ({"calibration": "noise.onnx"}, "models[a].calibration: "), ({"shapes": "x"}, "models[0].shapes: "),
     ({"shapes": {"nothing": 4}}, "models[a].path: "), ({"boards": "0-1"}, "models[0].boards: "),
+    ({"rate": -1}, "models[0].rate: "), ({"rate": 1e9}, "models[0].rate: "), ({"weight": 0}, "models[0].weight: "),
+    ({"class": 8}, "models[0].class: "), ({"class": 0.5}, "models[0].class: "), ({"max_share": 0}, "models[0].max_share: "),
+    ({"deadline_ms": 5}, "models[0].deadline_ms: "), ({"rate": "9"}, "models[0].rate: "),
     ({"latest": 1}, "models[0].latest: "), ({"name": "x" * 64}, "models[0].name: "), ({"name": ""}, "models[0].name: "),
     ({"name": "a#9-8"}, "models[0].name: "),
     ({"name": "a#0-9999"}, "models[a#0-9999].path: "), ({"more": 1}, "models[0].more: "))] + [

@@ -61,6 +61,19 @@ static void print_route(const json_t *route)
     }
 }
 
+/* Those that a model has. */
+static void print_wishes(const json_t *w, const json_t *frames)
+{
+    char text[CTL_WISHES_BYTES];
+
+    if (ctl_wishes_text(w, text)) {
+        shown_printf("  is to have %s\n", text);
+    }
+    if (ctl_real(frames, "due") > 0) {
+        printf("  late: %.0f of %.0f frames\n", ctl_real(frames, "late"), ctl_real(frames, "due"));
+    }
+}
+
 static void print_model(const json_t *m)
 {
     const json_t *frames = json_object_get(m, "frames");
@@ -74,6 +87,7 @@ static void print_model(const json_t *m)
     printf("  frames: %.0f admitted, %.0f answered, %.0f dropped, %.0f failed\n",
            ctl_real(frames, "admitted"), ctl_real(frames, "answered"), ctl_real(frames, "dropped"),
            ctl_real(frames, "failed"));
+    print_wishes(json_object_get(m, "wishes"), frames);
     print_route(json_object_get(m, "route"));
     print_stages(m);
 }

@@ -46,6 +46,31 @@ void ctl_print_under(const char *lead, int indent, const char *format, ...)
     ctl_print_wrapped(text ? text : "", indent);
 }
 
+bool ctl_wishes_text(const json_t *w, char ret[CTL_WISHES_BYTES])
+{
+    static const struct {
+        const char *key, *format;
+        double none, times;
+    } rows[] = {
+        {"rate", "%.6g frames/s", 0, 1},
+        {"deadline_ms", "each due within %.6g ms", 0, 1},
+        {"class", "class %g", 0, 1},
+        {"weight", "weight %g", 1, 1},
+        {"max_share", "at most %.4g %% of the cores' time", 1, 100},
+    };
+
+    *ret = '\0';
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        double x = ctl_value(w, rows[i].key);
+
+        if (isfinite(x) && x != rows[i].none) {
+            base_append(ret, CTL_WISHES_BYTES, "%s", *ret ? ", " : "");
+            base_append(ret, CTL_WISHES_BYTES, rows[i].format, x * rows[i].times);
+        }
+    }
+    return *ret != '\0';
+}
+
 const char *ctl_text(const json_t *object, const char *path)
 {
     const char *s = json_string_value(json_text_at(object, path));

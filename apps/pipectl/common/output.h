@@ -35,6 +35,10 @@ struct ctl_words {
 const char *ctl_text(const json_t *object, const char *path);
 /** ctl_line() - the same as a part of a line or a cell: nothing hidden is in it. */
 struct ctl_words ctl_line(const json_t *object, const char *path);
+#define CTL_WISHES_BYTES 160u
+/** ctl_wishes_text() - "30 frames/s, each due within 40 ms, class 1". Return: something is wished.
+ */
+bool ctl_wishes_text(const json_t *wishes, char ret[CTL_WISHES_BYTES]);
 /** ctl_real() - Return: the number, or 0. */
 double ctl_real(const json_t *object, const char *path);
 /** ctl_value() - Return: the number, or NAN. */

@@ -176,7 +176,7 @@ static int is_loaded(const struct ctl *ctl, const char *name, const char *path, 
 
 /* @file: NULL: the model of this name that comes with piped */
 static int load_model(const struct ctl *ctl, const char *name, const char *file,
-                      const struct ctl_options *a)
+                      const struct ctl_options *a, json_t *wishes)
 {
     base_autofree char *path = file ? existing(file) : own_file(name);
     json_auto_t *shapes = path ? shapes_json(a) : NULL, *reply = NULL;
@@ -187,7 +187,7 @@ static int load_model(const struct ctl *ctl, const char *name, const char *file,
     if (!path || !shapes) {
         return path ? CTL_USAGE : CTL_FAILED;
     }
-    if (!file && !a->save && !a->plan && a->shapes.count == 0) {
+    if (!file && !a->save && !a->plan && a->shapes.count == 0 && json_object_size(wishes) == 0) {
         rc = is_loaded(ctl, name, path, &loaded);
     }
     if (rc || loaded) {
@@ -198,11 +198,49 @@ static int load_model(const struct ctl *ctl, const char *name, const char *file,
     if (!parameters) {
         return ctl_usage("models", "the name, path or plan is not UTF-8");
     }
+    json_object_update(parameters, wishes);
     rc = call_load(ctl, path, parameters, &reply);
     if (rc == CTL_DONE && ctl->json) {
         ctl_print_json(json_object_get(reply, "model"));
     } else if (rc == CTL_DONE) {
         print_loaded(name, path, a->save, reply);
+    }
+    return rc;
+}
+
+static void print_wishes(const char *name, const json_t *w, bool saved)
+{
+    char text[CTL_WISHES_BYTES];
+
+    if (ctl_wishes_text(w, text)) {
+        shown_printf("%s is to have %s; %s\n", name, text,
+                     saved ? "also after a restart" : "until a reload or restart");
+    } else {
+        shown_printf("%s has an even share again\n", name);
+    }
+}
+
+static int set_wishes(const struct ctl *ctl, const char *name, const struct ctl_options *a,
+                      json_t *wishes)
+{
+    json_auto_t *reply = NULL;
+    const json_t *now;
+    int rc;
+
+    if (json_object_size(wishes) == 0) {
+        return ctl_usage("models",
+                         "set needs --rate, --weight, --class, --deadline or --max-share");
+    }
+    if (json_object_set_new(wishes, "model", json_string(name)) < 0) {
+        return ctl_usage("models", "the name is not UTF-8");
+    }
+    json_object_set_new(wishes, "save", json_boolean(a->save));
+    rc = ctl_call(ctl, "SetWishes", json_incref(wishes), &reply);
+    now = json_object_get(reply, "wishes");
+    if (rc == CTL_DONE && ctl->json) {
+        ctl_print_json(now);
+    } else if (rc == CTL_DONE) {
+        print_wishes(name, now, a->save);
     }
     return rc;
 }
@@ -283,7 +321,8 @@ static int inspect(const struct ctl *ctl, const char *file, const struct ctl_opt
 int ctl_models(const struct ctl *ctl, int argc, char **argv)
 {
     struct ctl_options a = {.folder = "."};
-    int rc = ctl_take(argc, argv, &a, NULL);
+    json_auto_t *wishes = json_object();
+    int rc = ctl_take(argc, argv, &a, wishes);
     const char *verb;
     int left;
 
@@ -302,11 +341,15 @@ int ctl_models(const struct ctl *ctl, int argc, char **argv)
         return ctl_models_fetch(ctl, &a, argv[optind]);
     }
     if (strcmp(verb, "load") == 0 && (left == 1 || left == 2)) {
-        return load_model(ctl, argv[optind], left == 2 ? argv[optind + 1] : NULL, &a);
+        return load_model(ctl, argv[optind], left == 2 ? argv[optind + 1] : NULL, &a, wishes);
+    }
+    if (strcmp(verb, "set") == 0 && left == 1) {
+        return set_wishes(ctl, argv[optind], &a, wishes);
     }
     if (strcmp(verb, "unload") == 0 && left == 1) {
         return unload_model(ctl, argv[optind], &a);
     }
     return ctl_usage("models",
-                     "expected list, fetch [NAME], inspect FILE, load NAME [FILE] or unload NAME");
+                     "expected list, fetch [NAME], inspect FILE, load NAME [FILE], set NAME or "
+                     "unload NAME");
 }

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from ._calls import Busy, Calls, InvalidPlan, LoadFailed, NotFound, PermissionDenied, ReloadFailed, Unsupported
+from ._calls import Busy, Calls, InvalidPlan, InvalidWish, LoadFailed, NotFound, PermissionDenied, ReloadFailed, Unsupported
 from .answer import Answer
 from .connection import Connection
 from .decode import Decoded, Mask, Object, Point
@@ -26,7 +26,7 @@ from .varlink import Example, Monitor
 
 __all__ = [
     "Answer", "Busy", "Calls", "Closed", "Connection", "ControlError", "Decoded", "Dtype", "Error", "Example", "Frame",
-    "FrameError", "InvalidPlan", "LimitReached", "LoadFailed", "Mask", "Monitor", "NoSuchModel", "NotConnected",
+    "FrameError", "InvalidPlan", "InvalidWish", "LimitReached", "LoadFailed", "Mask", "Monitor", "NoSuchModel", "NotConnected",
     "NotFound", "NotReachable", "NotStarted", "NotSupported", "Object", "PermissionDenied", "Pixfmt", "Point", "Policy",
     "Released", "ReloadFailed", "SlotsHeld", "Status", "Stream", "Tensor", "TimedOut", "Top", "Unsupported",
     "connect", "control"]
