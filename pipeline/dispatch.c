@@ -54,7 +54,7 @@ size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count, bool
             service = base_max(service, v->held_ns);
         }
         old = old == count && due(v, work) ? i : old;
-        finish = (v->pending + 1.0) * service;
+        finish = (v->pending + v->beside + 1.0) * service;
         if (i == 0 || finish < best_finish ||
             (finish == best_finish && v->pending < views[best].pending)) {
             best = i;

@@ -20,6 +20,7 @@ struct pl_dispatch_view {
     size_t batch;      /* frames that it takes at once, at most; 0 counts as 1 */
     double idle_ns;    /* since it was last given a frame; 0: it has one */
     uint32_t patience; /* service times that it may be idle for; 0: for ever */
+    uint32_t beside;   /* teams of others that want its cores, too */
 };
 #define PL_PATIENCE 4u /* of a new team */
 
@@ -27,7 +28,7 @@ struct pl_dispatch_view {
  * pl_dispatch_pick() - picks the team where one more frame would finish first
  * @views: @count of them, at least 1
  *
- * finish = (pending + 1) * service. A frame held for longer than service counts with the time it
+ * finish = (pending + beside + 1) * service. A frame held for longer than service counts with the time it
  * has taken so far, so that a stuck team gets no more frames. The service of an unmeasured team is
  * taken as work / rate, where work is the mean of service * rate over the measured teams (1 if
  * there is none). Ties: fewer pending, then lower index. But where the frame would have to wait, a

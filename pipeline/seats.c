@@ -21,8 +21,9 @@ struct pl_seats {
     unsigned walk; /* number of this look at those that wait */
     struct sitters seated, waiting;
     struct pl_sitter *holder[PL_SEAT_MAX];
-    unsigned kept[PL_SEAT_MAX]; /* walk in which the seat was kept for a wider team */
-    struct pl_sitter *woken;    /* to be woken when the lock is free */
+    _Atomic uint32_t crowd[PL_SEAT_MAX]; /* who sits there or waits; read without the lock */
+    unsigned kept[PL_SEAT_MAX];          /* walk in which the seat was kept for a wider team */
+    struct pl_sitter *woken;             /* to be woken when the lock is free */
 };
 
 struct pl_seats *pl_seats_new(size_t cores, double floor)
@@ -78,11 +79,25 @@ static void charge(struct pl_seats *s, struct pl_sitter *t, uint64_t now_ns)
     }
 }
 
-static void begin(struct pl_seats *s, struct pl_client *c, uint64_t now_ns)
+/* Teams that sit there or wait become more, or fewer. */
+static void count(struct pl_seats *s, const struct pl_sitter *t, uint32_t more)
 {
+    for (size_t i = 0; i < t->width; i++) {
+        atomic_store_explicit(&s->crowd[t->cpus[i]],
+                              atomic_load_explicit(&s->crowd[t->cpus[i]], memory_order_relaxed) +
+                                  more,
+                              memory_order_relaxed);
+    }
+}
+
+/* A team begins to wait. */
+static void begin(struct pl_seats *s, const struct pl_sitter *who, uint64_t now_ns)
+{
+    struct pl_client *c = who->client;
     double lowest = INFINITY;
     struct pl_sitter *t;
 
+    count(s, who, 1);
     if (c->active++ > 0) {
         return;
     }
@@ -94,6 +109,13 @@ static void begin(struct pl_seats *s, struct pl_client *c, uint64_t now_ns)
         lowest = base_min(lowest, t->client->v);
     }
     c->v = base_max(c->v, base_max(s->v_most - CREDIT_NS, isfinite(lowest) ? lowest : 0.0));
+}
+
+/* It neither sits nor waits any more. */
+static void end(struct pl_seats *s, const struct pl_sitter *who)
+{
+    count(s, who, (uint32_t)-1);
+    who->client->active--;
 }
 
 /* Return: for how long it has used up its max_share; 0: it has not. */
@@ -328,10 +350,10 @@ bool pl_sit(struct pl_sitter *t, const struct pl_want *want)
     if (t->seated) {
         get_up(s, t, now);
     } else {
-        begin(s, c, now);
+        begin(s, t, now);
     }
     if (t->leaves) {
-        c->active--;
+        end(s, t);
         let_sit(s, now);
         unlock_and_wake(s);
         return false;
@@ -408,7 +430,7 @@ bool pl_rise(struct pl_sitter *t)
         uint64_t now = base_now_ns();
 
         get_up(s, t, now);
-        t->client->active--;
+        end(s, t);
         let_sit(s, now);
     }
     for (size_t i = 0; i < t->width; i++) {
@@ -427,9 +449,21 @@ void pl_sit_cancel(struct pl_sitter *t)
     if (t->waits) {
         TAILQ_REMOVE(&s->waiting, t, next);
         t->waits = false;
-        t->client->active--;
+        end(s, t);
         let_sit(s, base_now_ns());
         wake_later(s, t);
     }
     unlock_and_wake(s);
+}
+
+uint32_t pl_sit_others(const struct pl_sitter *t, bool with_it)
+{
+    uint32_t most = 0;
+
+    for (size_t i = 0; i < t->width; i++) {
+        const struct pl_seats *s = t->client->seats;
+
+        most = base_max(most, atomic_load_explicit(&s->crowd[t->cpus[i]], memory_order_relaxed));
+    }
+    return most - (with_it && most > 0);
 }

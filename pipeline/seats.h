@@ -124,6 +124,9 @@ bool pl_sit_late(struct pl_sitter *s, const struct pl_want *want);
 bool pl_rise(struct pl_sitter *s);
 /** pl_sit_cancel() - no wait for a seat begins or lasts any more. Threads: the loop. */
 void pl_sit_cancel(struct pl_sitter *s);
+/** pl_sit_others() - Return: how many teams sit or wait on one of its cores, the most crowded one.
+ * @with_it: it does itself, and does not count. Threads: any; what it says is old at once. */
+uint32_t pl_sit_others(const struct pl_sitter *s, bool with_it);
 /** pl_sit_waits() - Return: it waits for a seat. Threads: any. */
 static inline bool pl_sit_waits(const struct pl_sitter *s)
 {

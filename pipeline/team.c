@@ -50,6 +50,7 @@ void pl_team_view(const struct pl_team *t, uint64_t now_ns, struct pl_dispatch_v
 
     ret->pending = atomic_load_explicit(&t->pending, memory_order_acquire);
     ret->service_ns = pl_clocks_service_ns(&t->clocks);
+    ret->beside = t->sitter.client ? pl_sit_others(&t->sitter, ret->pending > 0) : 0;
     ret->rate = t->rate;
     ret->batch = t->batch;
     ret->patience = atomic_load_explicit(&t->patience, memory_order_relaxed);

@@ -67,6 +67,18 @@ TEST(dispatch_before_anything_was_measured)
     T_EQ(pick(v, 2), 1);
 }
 
+TEST(cores_that_others_want_come_later)
+{
+    struct pl_dispatch_view v[] = {{.service_ns = 100, .rate = 1, .beside = 1},
+                                   {.service_ns = 100, .rate = 1}};
+
+    T_EQ(pick(v, 2), 1);
+    v[1].pending = 1;
+    T_EQ(pick(v, 2), 0);
+    v[0].service_ns = 150;
+    T_EQ(pick(v, 2), 1);
+}
+
 TEST(a_probe_waits_the_longer_the_more_there_were)
 {
     struct pl_dispatch_view v[] = {
