@@ -2,32 +2,13 @@
 #include <ctype.h>
 
 #include "base/base.h"
-#include "pipeline/plan.h"
-
-/* Where it is said why a plan is refused; NULL: nowhere. */
-struct why {
-    char *text;
-    size_t bytes;
-};
+#include "pipeline/plan_why.h"
 
 /* The parser's position. Errors name the byte, so that a long plan can be corrected. */
 struct cursor {
     const char *text, *at;
-    struct why why;
+    struct pl_why why;
 };
-
-__attribute__((format(printf, 2, 3))) static int fail(const struct why *why, const char *format,
-                                                      ...)
-{
-    if (why->text && why->bytes > 0) {
-        va_list args;
-
-        va_start(args, format);
-        vsnprintf(why->text, why->bytes, format, args);
-        va_end(args);
-    }
-    return -EINVAL;
-}
 
 /* The text is untrusted: the message shows one printable character of it. */
 static int unexpected(const struct cursor *c, const char *wanted)
@@ -36,12 +17,12 @@ static int unexpected(const struct cursor *c, const char *wanted)
     unsigned char got = (unsigned char)*c->at;
 
     if (got == '\0') {
-        return fail(&c->why, "the plan ends at byte %zu where %s is expected", at, wanted);
+        return pl_refuse(&c->why, "the plan ends at byte %zu where %s is expected", at, wanted);
     }
     if (!isprint(got)) {
-        return fail(&c->why, "%s is expected at byte %zu, not byte 0x%02x", wanted, at, got);
+        return pl_refuse(&c->why, "%s is expected at byte %zu, not byte 0x%02x", wanted, at, got);
     }
-    return fail(&c->why, "%s is expected at byte %zu, not '%c'", wanted, at, got);
+    return pl_refuse(&c->why, "%s is expected at byte %zu, not '%c'", wanted, at, got);
 }
 
 static int parse_number(struct cursor *c, const char *what, uint16_t *ret)
@@ -54,8 +35,8 @@ static int parse_number(struct cursor *c, const char *what, uint16_t *ret)
     for (; *c->at >= '0' && *c->at <= '9'; c->at++) {
         value = value * 10 + (uint32_t)(*c->at - '0');
         if (value > UINT16_MAX) {
-            return fail(&c->why, "%s at byte %zu is above %u", what, (size_t)(c->at - c->text),
-                        UINT16_MAX);
+            return pl_refuse(&c->why, "%s at byte %zu is above %u", what, (size_t)(c->at - c->text),
+                             UINT16_MAX);
         }
     }
     *ret = (uint16_t)value;
@@ -112,8 +93,9 @@ static int parse_ep(struct cursor *c, const struct pl_ep_set *eps, uint16_t *ret
         if (n == 0) {
             return unexpected(c, "the name of an execution place");
         }
-        return fail(&c->why, "there is no execution place \"%.*s\" (byte %zu)",
-                    (int)base_min(n, (size_t)PL_EP_NAME_MAX), c->at, (size_t)(c->at - c->text));
+        return pl_refuse(&c->why, "there is no execution place \"%.*s\" (byte %zu)",
+                         (int)base_min(n, (size_t)PL_EP_NAME_MAX), c->at,
+                         (size_t)(c->at - c->text));
     }
     c->at += best;
     return 0;
@@ -130,8 +112,8 @@ static int parse_batch(struct cursor *c, uint16_t *ret_more)
         return r;
     }
     if (batch < 1 || batch > PL_BATCH_MAX) {
-        return fail(&c->why, "a team takes 1 to %u frames at once, not %u (byte %zu)", PL_BATCH_MAX,
-                    batch, (size_t)(c->at - c->text));
+        return pl_refuse(&c->why, "a team takes 1 to %u frames at once, not %u (byte %zu)",
+                         PL_BATCH_MAX, batch, (size_t)(c->at - c->text));
     }
     *ret_more = (uint16_t)(batch - 1);
     return 0;
@@ -160,8 +142,9 @@ static int parse_also(struct cursor *c, const struct pl_ep_set *eps, struct pl_g
         int r;
 
         if (i == PL_ALSO_MAX) {
-            return fail(&c->why, "a team has cores of more than %u execution places (byte %zu)",
-                        1 + PL_ALSO_MAX, at);
+            return pl_refuse(&c->why,
+                             "a team has cores of more than %u execution places (byte %zu)",
+                             1 + PL_ALSO_MAX, at);
         }
         c->at++;
         r = parse_cores(c, eps, &ep, &width);
@@ -169,9 +152,9 @@ static int parse_also(struct cursor *c, const struct pl_ep_set *eps, struct pl_g
             return r;
         }
         if (width == 0 || width > PL_SPAN_MAX) {
-            return fail(&c->why,
-                        "a team over several execution places has 1 to %u cores (byte %zu)",
-                        PL_SPAN_MAX, at);
+            return pl_refuse(&c->why,
+                             "a team over several execution places has 1 to %u cores (byte %zu)",
+                             PL_SPAN_MAX, at);
         }
         g->also[i] = (struct pl_also){(uint8_t)ep, (uint8_t)width};
     }
@@ -197,11 +180,59 @@ static int parse_group(struct cursor *c, const struct pl_ep_set *eps, struct pl_
     return r;
 }
 
+/* [PERCENT%:] before a route; PERCENT has at most one decimal. */
+static int parse_share(struct cursor *c, uint16_t *ret)
+{
+    struct cursor after = *c;
+    uint16_t whole, tenth = 0;
+
+    if (parse_number(&after, "a part", &whole) < 0 || (*after.at != '%' && *after.at != '.')) {
+        return 0; /* it is a unit */
+    }
+    if (*after.at == '.') {
+        after.at++;
+        if (*after.at < '0' || *after.at > '9') {
+            return unexpected(&after, "a digit");
+        }
+        tenth = (uint16_t)(*after.at++ - '0');
+    }
+    if (after.at[0] != '%' || after.at[1] != ':') {
+        return unexpected(&after, "\"%:\"");
+    }
+    if (whole > 100 || whole * 10u + tenth == 0 || whole * 10u + tenth > PL_SHARE_ALL) {
+        return pl_refuse(&c->why, "a route has 0.1 to 100 %% of the frames (byte %zu)",
+                         (size_t)(c->at - c->text));
+    }
+    c->at = after.at + 2;
+    *ret = (uint16_t)(whole * 10u + tenth);
+    return 0;
+}
+
+/* Of several routes that say no parts, all have equal ones. */
+static void share_equally(struct pl_plan *p)
+{
+    size_t routes = pl_plan_routes(p), at = 0;
+
+    for (size_t i = 0; i < p->stage_count; i++) {
+        if (p->stages[i].share > 0) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < p->stage_count && routes > 1; i++) {
+        if (p->stages[i].first_unit == 0) {
+            p->stages[i].share =
+                (uint16_t)(PL_SHARE_ALL * (at + 1) / routes - PL_SHARE_ALL * at / routes);
+            at++;
+        }
+    }
+}
+
 static int parse_stage(struct cursor *c, const struct pl_ep_set *eps, struct pl_stage_plan *ret)
 {
     struct pl_stage_plan s = {0};
-    int r = parse_number(c, "a first unit", &s.first_unit);
+    int r = parse_share(c, &s.share);
 
+    r = r < 0 ? r : parse_number(c, "a first unit", &s.first_unit);
     if (r < 0) {
         return r;
     }
@@ -219,8 +250,8 @@ static int parse_stage(struct cursor *c, const struct pl_ep_set *eps, struct pl_
     do {
         c->at++;
         if (s.group_count == PL_GROUP_MAX) {
-            return fail(&c->why, "more than %u groups of teams in a stage (byte %zu)", PL_GROUP_MAX,
-                        (size_t)(c->at - c->text));
+            return pl_refuse(&c->why, "more than %u groups of teams in a stage (byte %zu)",
+                             PL_GROUP_MAX, (size_t)(c->at - c->text));
         }
         r = parse_group(c, eps, &s.groups[s.group_count]);
         if (r < 0) {
@@ -232,6 +263,14 @@ static int parse_stage(struct cursor *c, const struct pl_ep_set *eps, struct pl_
     return 0;
 }
 
+/* Return: what follows begins with a part or with unit 0. */
+static bool starts_route(const char *text)
+{
+    size_t digits = strspn(text, "0123456789.");
+
+    return text[digits] == '%' || (digits > 0 && strspn(text, "0") == digits);
+}
+
 int pl_plan_parse(const char *text, const struct pl_ep_set *eps, size_t unit_count, char *ret_error,
                   size_t error_bytes, struct pl_plan *ret)
 {
@@ -240,11 +279,11 @@ int pl_plan_parse(const char *text, const struct pl_ep_set *eps, size_t unit_cou
     int r;
 
     if (strnlen(text, PL_PLAN_TEXT_MAX) == PL_PLAN_TEXT_MAX) {
-        return fail(&c.why, "the plan is longer than %u bytes", PL_PLAN_TEXT_MAX - 1);
+        return pl_refuse(&c.why, "the plan is longer than %u bytes", PL_PLAN_TEXT_MAX - 1);
     }
     for (;;) {
         if (p.stage_count == PL_STAGE_MAX) {
-            return fail(&c.why, "more than %u stages", PL_STAGE_MAX);
+            return pl_refuse(&c.why, "more than %u stages", PL_STAGE_MAX);
         }
         r = parse_stage(&c, eps, &p.stages[p.stage_count]);
         if (r < 0) {
@@ -254,11 +293,16 @@ int pl_plan_parse(const char *text, const struct pl_ep_set *eps, size_t unit_cou
         if (*c.at == '\0') {
             break;
         }
-        if (*c.at != '|') {
-            return unexpected(&c, "'|', '+' or the end");
+        if (*c.at != '|' && *c.at != ';') {
+            return unexpected(&c, "'|', ';', '+' or the end");
+        }
+        if ((*c.at == ';') != starts_route(c.at + 1)) {
+            return pl_refuse(&c.why, "a route begins at unit 0, behind a ';' (byte %zu)",
+                             (size_t)(c.at - c.text));
         }
         c.at++;
     }
+    share_equally(&p);
     r = pl_plan_check(&p, eps, unit_count, ret_error, error_bytes);
     if (r == 0) {
         *ret = p;
@@ -308,11 +352,20 @@ int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *r
         const struct pl_stage_plan *s = &p->stages[i];
 
         for (size_t g = 0; g < s->group_count; g++) {
-            char head[24] = "+", group[PL_GROUP_TEXT_MAX];
+            char head[32] = "+", group[PL_GROUP_TEXT_MAX];
 
             if (g == 0) {
-                snprintf(head, sizeof(head), "%s%u-%u@", i > 0 ? "|" : "", s->first_unit,
-                         s->last_unit);
+                size_t n = (size_t)snprintf(head, sizeof(head), "%s",
+                                            i == 0               ? ""
+                                            : s->first_unit == 0 ? ";"
+                                                                 : "|");
+
+                if (s->share > 0) {
+                    n += (size_t)snprintf(head + n, sizeof(head) - n,
+                                          s->share % 10 ? "%u.%u%%:" : "%u%%:", s->share / 10,
+                                          s->share % 10);
+                }
+                snprintf(head + n, sizeof(head) - n, "%u-%u@", s->first_unit, s->last_unit);
             }
             pl_group_format(&s->groups[g], pl_ep_name, eps, group);
             fits &= base_append(ret_text, text_bytes, "%s%s", head, group);
@@ -322,125 +375,4 @@ int pl_plan_format(const struct pl_plan *p, const struct pl_ep_set *eps, char *r
         snprintf(ret_text, text_bytes, "(too long to print)");
     }
     return fits ? 0 : -ENOSPC;
-}
-
-/* Return: how much of its name is the prefix of another board. */
-static size_t board_bytes(const struct pl_ep *ep)
-{
-    const char *colon = memchr(ep->name, ':', strnlen(ep->name, PL_EP_NAME_MAX));
-
-    return colon ? (size_t)(colon - ep->name) + 1 : 0;
-}
-
-/* The cores of other EPs in the teams of a group. */
-static int check_also(const struct pl_group *g, size_t stage, const struct pl_ep_set *eps,
-                      const struct why *why)
-{
-    for (size_t i = 0; i < PL_ALSO_MAX; i++) {
-        const struct pl_also *a = &g->also[i];
-
-        if (a->width == 0 && a->ep == 0) {
-            continue;
-        }
-        if (a->ep >= eps->count || a->width == 0 || (i > 0 && g->also[i - 1].width == 0)) {
-            return fail(why, "stage %zu: a team names cores of no execution place", stage);
-        }
-        if (pl_group_on(g, a->ep) != a->width) {
-            return fail(why, "stage %zu: a team names %.*s twice", stage, (int)PL_EP_NAME_MAX,
-                        eps->eps[a->ep].name);
-        }
-        if (board_bytes(&eps->eps[a->ep]) != board_bytes(&eps->eps[g->ep]) ||
-            memcmp(eps->eps[a->ep].name, eps->eps[g->ep].name, board_bytes(&eps->eps[g->ep])) !=
-                0) {
-            return fail(why, "stage %zu: a team has cores of one board only", stage);
-        }
-        if (a->width > eps->eps[a->ep].cpu_count) {
-            return fail(why, "stage %zu: width %u, but %.*s has %zu cores", stage, a->width,
-                        (int)PL_EP_NAME_MAX, eps->eps[a->ep].name, eps->eps[a->ep].cpu_count);
-        }
-    }
-    if (pl_group_spans(g) && pl_group_width(g) > PL_SPAN_MAX) {
-        return fail(why,
-                    "stage %zu: a team over several execution places has %zu cores, not up to "
-                    "%u",
-                    stage, pl_group_width(g), PL_SPAN_MAX);
-    }
-    return 0;
-}
-
-static int check_stage(const struct pl_plan *p, size_t stage, const struct pl_ep_set *eps,
-                       const struct why *why, size_t *teams)
-{
-    const struct pl_stage_plan *s = &p->stages[stage];
-
-    if (s->group_count == 0 || s->group_count > PL_GROUP_MAX) {
-        return fail(why, "stage %zu has %u groups of teams, not 1 to %u", stage, s->group_count,
-                    PL_GROUP_MAX);
-    }
-    for (size_t i = 0; i < s->group_count; i++) {
-        const struct pl_group *g = &s->groups[i];
-
-        if (g->ep >= eps->count) {
-            return fail(why, "stage %zu names execution place %u of %zu", stage, g->ep, eps->count);
-        }
-        if (g->width == 0 || g->count == 0) {
-            return fail(why, "stage %zu has a %s of 0", stage,
-                        g->width == 0 ? "width" : "number of teams");
-        }
-        if (g->width > eps->eps[g->ep].cpu_count) {
-            return fail(why, "stage %zu: width %u, but %.*s has %zu cores", stage, g->width,
-                        (int)PL_EP_NAME_MAX, eps->eps[g->ep].name, eps->eps[g->ep].cpu_count);
-        }
-        if (g->more >= PL_BATCH_MAX) {
-            return fail(why, "stage %zu: a team takes 1 to %u frames at once, not %zu", stage,
-                        PL_BATCH_MAX, pl_group_batch(g));
-        }
-        if (check_also(g, stage, eps, why) < 0) {
-            return -EINVAL;
-        }
-        *teams += g->count;
-        if (*teams > PL_TEAM_MAX) {
-            return fail(why, "more than %u teams", PL_TEAM_MAX);
-        }
-    }
-    return 0;
-}
-
-int pl_plan_check(const struct pl_plan *p, const struct pl_ep_set *eps, size_t unit_count,
-                  char *ret_error, size_t error_bytes)
-{
-    const struct why why = {ret_error, error_bytes};
-    size_t next = 0, teams = 0;
-
-    if (eps->count > PL_EP_MAX) {
-        return fail(&why, "more than %u execution places", PL_EP_MAX);
-    }
-    if (p->stage_count == 0 || p->stage_count > PL_STAGE_MAX) {
-        return fail(&why, "a plan has 1 to %u stages, not %zu", PL_STAGE_MAX, p->stage_count);
-    }
-    for (size_t i = 0; i < p->stage_count; i++) {
-        const struct pl_stage_plan *s = &p->stages[i];
-        int r;
-
-        if (s->first_unit != next) {
-            return fail(&why, "stage %zu begins at unit %u, not at unit %zu", i, s->first_unit,
-                        next);
-        }
-        if (s->last_unit < s->first_unit) {
-            return fail(&why, "stage %zu ends at unit %u, before it begins", i, s->last_unit);
-        }
-        if (s->last_unit >= unit_count) {
-            return fail(&why, "stage %zu ends at unit %u, but the last unit is %zd", i,
-                        s->last_unit, (ssize_t)unit_count - 1);
-        }
-        r = check_stage(p, i, eps, &why, &teams);
-        if (r < 0) {
-            return r;
-        }
-        next = (size_t)s->last_unit + 1;
-    }
-    if (next != unit_count) {
-        return fail(&why, "units %zu to %zu are in no stage", next, unit_count - 1);
-    }
-    return 0;
 }

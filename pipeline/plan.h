@@ -13,6 +13,12 @@
  *     0-25@bigx4&littlex2
  *     0-16@head:big*4|17-44@b2:big*4+b3:big*4|45-104@head:little*4
  *
+ * A plan may have several routes, each of which runs all units: frames are dealt to them in these
+ * parts. The parts are in percent, with one decimal, and add up to 100; routes that say none are
+ * dealt equal parts:
+ *
+ *     75%:0-25@big*4;25%:0-9@big*4|10-25@little*4
+ *
  * An EP of another board is BOARD:EP; a name without a prefix is the board at hand.
  *
  * Pure data and pure functions; any thread; no allocation.
@@ -30,9 +36,11 @@
 #define PL_STAGE_MAX 64u
 #define PL_GROUP_MAX 16u /* team groups in one stage */
 #define PL_TEAM_MAX 128u /* teams in one plan */
-#define PL_BATCH_MAX 8u  /* frames that a team takes at once */
-#define PL_ALSO_MAX 3u   /* EPs of a team, besides the first */
-#define PL_SPAN_MAX 64u  /* cores of a team over several EPs: KRN_UNEVEN_MAX */
+#define PL_ROUTE_MAX 8u
+#define PL_SHARE_ALL 1000u /* all frames, of which routes have parts */
+#define PL_BATCH_MAX 8u    /* frames that a team takes at once */
+#define PL_ALSO_MAX 3u     /* EPs of a team, besides the first */
+#define PL_SPAN_MAX 64u    /* cores of a team over several EPs: KRN_UNEVEN_MAX */
 #define PL_PLAN_TEXT_MAX 4096u
 
 /* An execution place; cpus are kernel CPU numbers. */
@@ -60,9 +68,11 @@ struct pl_group { /* count teams of width cores each on one EP, and others where
     struct pl_also also[PL_ALSO_MAX];
 };
 struct pl_stage_plan {
-    uint16_t first_unit, last_unit;
+    uint16_t first_unit, last_unit; /* unit 0 begins a route */
     uint16_t group_count;
     struct pl_group groups[PL_GROUP_MAX];
+    uint16_t share; /* of its route, in the first stage: 1 .. PL_SHARE_ALL; 0 in others, and where
+                       there is one route */
 };
 struct pl_plan {
     size_t stage_count;
@@ -97,6 +107,14 @@ const char *pl_ep_name(const void *eps, size_t ep);
 /** pl_plan_check() - the same checks on a plan not made from text. Return: 0 or -EINVAL. */
 int pl_plan_check(const struct pl_plan *p, const struct pl_ep_set *eps, size_t unit_count,
                   char *ret_error, size_t error_bytes);
+
+/** pl_plan_routes() - Return: how many routes the plan has. */
+size_t pl_plan_routes(const struct pl_plan *p);
+/** pl_route_end() - Return: the stage behind the last one of the route that begins at @first. */
+size_t pl_route_end(const struct pl_plan *p, size_t first);
+/** pl_route_part() - Return: the part of all frames that the route of stage @stage is dealt, 0..1.
+ */
+double pl_route_part(const struct pl_plan *p, size_t stage);
 
 bool pl_plan_equal(const struct pl_plan *a, const struct pl_plan *b);
 
@@ -145,8 +163,8 @@ size_t pl_plan_batched(const struct pl_plan *p);
 /** pl_stage_teams(), pl_plan_teams() - Return: how many teams a stage, or a plan, has. */
 size_t pl_stage_teams(const struct pl_stage_plan *s);
 size_t pl_plan_teams(const struct pl_plan *p);
-/** pl_plan_cores() - Return: the cores of @ep that the plan needs; if the EP has fewer, teams share
- * cores. */
+/** pl_plan_cores() - Return: the cores of @ep that the route needs that needs most; if the EP has
+ * fewer, its teams share cores. Routes take turns on the cores of others. */
 size_t pl_plan_cores(const struct pl_plan *p, size_t ep);
 /** pl_stage_nodes() - Return: the NUMA nodes whose cores run @stage, one bit each; 0 if one is
  * unknown

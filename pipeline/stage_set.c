@@ -3,12 +3,6 @@
 #include "pipeline/stage_set.h"
 #include "pipeline/dispatch.h"
 
-/* Frames that may wait for a team of stage 0, besides those it holds and the extra ones for its
- * speed; at least as many as any team takes at once. Enough to last until the loop's next turn; few
- * enough that a late frame can still go to another team, and the caller can still drop a frame that
- * need not run. */
-#define WAITING_PER_TEAM 2u
-
 /* Not cleared: the team that uses it touches its pages first, and so places them. */
 static void *alloc_scratch(size_t bytes)
 {
@@ -25,24 +19,6 @@ static void *alloc_lines(size_t count, size_t bytes)
     void *p = base_mul(count, bytes, &all) ? alloc_scratch(all) : NULL;
 
     return p != NULL ? memset(p, 0, all) : NULL;
-}
-
-static void count_parts(struct pl_set *s)
-{
-    size_t before = 1;
-
-    for (size_t i = 0; i < s->plan.stage_count; i++) {
-        size_t teams = pl_stage_teams(&s->plan.stages[i]);
-
-        s->stage_first[i] = s->team_count;
-        s->team_count += teams;
-        s->ring_count += before * teams;
-        before = teams;
-    }
-    s->stage_first[s->plan.stage_count] = s->team_count;
-    s->exit_count = before;
-    s->ring_count += before;
-    s->entry_count = s->stage_first[1];
 }
 
 /* Gives a team @width more cores of an EP. Teams take the cores of an EP in order and wrap around
@@ -159,7 +135,6 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
     t->first_unit = plan->first_unit;
     t->last_unit = plan->last_unit;
     t->batch = (uint16_t)pl_group_batch(g);
-    s->batch_most = base_max(s->batch_most, (size_t)t->batch);
     t->kind = (uint16_t)krn_net_kind(s->common.net, ep->name);
     t->patience = PL_PATIENCE;
     t->given_ns = base_now_ns();
@@ -230,56 +205,6 @@ static int make_teams(struct pl_set *s)
     return r;
 }
 
-/*
- * Rings stage by stage, entries first, exits last; those between two stages as a matrix [producer]
- * [consumer]. A producer's outputs are a row, which is contiguous; a consumer's inputs are a column
- * and get pointers of their own.
- */
-static void connect(struct pl_set *s)
-{
-    struct pl_ring **pointer = s->ring_pointers;
-    struct pl_ring *ring = s->rings;
-
-    s->entries = pointer;
-    for (size_t i = 0; i < s->entry_count; i++) {
-        *pointer++ = ring++;
-        s->teams[i].inputs = &s->entries[i];
-        s->teams[i].input_count = 1;
-    }
-    for (size_t stage = 0; stage + 1 < s->plan.stage_count; stage++) {
-        struct pl_team *from = &s->teams[s->stage_first[stage]];
-        struct pl_team *to = &s->teams[s->stage_first[stage + 1]];
-        size_t from_count = (size_t)(to - from);
-        size_t to_count = s->stage_first[stage + 2] - s->stage_first[stage + 1];
-
-        for (size_t i = 0; i < from_count; i++) {
-            from[i].outputs = pointer;
-            from[i].output_count = to_count;
-            from[i].next = &s->teams[s->stage_first[stage + 1]];
-            from[i].next_count = to_count;
-            for (size_t j = 0; j < to_count; j++) {
-                *pointer++ = ring + i * to_count + j;
-            }
-        }
-        for (size_t j = 0; j < to_count; j++) {
-            to[j].inputs = pointer;
-            to[j].input_count = from_count;
-            for (size_t i = 0; i < from_count; i++) {
-                *pointer++ = ring + i * to_count + j;
-            }
-        }
-        ring += from_count * to_count;
-    }
-    s->exits = pointer;
-    for (size_t i = 0; i < s->exit_count; i++) {
-        struct pl_team *t = &s->teams[s->team_count - s->exit_count + i];
-
-        t->outputs = pointer;
-        t->output_count = 1;
-        *pointer++ = ring++;
-    }
-}
-
 static int start_teams(struct pl_set *s)
 {
     int r = 0;
@@ -297,7 +222,7 @@ static int build(struct pl_set *s, size_t frames)
 {
     int r;
 
-    count_parts(s);
+    pl_routes_count(s);
     s->teams = alloc_lines(s->team_count, sizeof(s->teams[0]));
     s->rings = alloc_lines(s->ring_count, sizeof(s->rings[0]));
     /* a ring between two stages is pointed to from both ends */
@@ -315,7 +240,7 @@ static int build(struct pl_set *s, size_t frames)
     if (r < 0) {
         return r;
     }
-    connect(s);
+    pl_routes_connect(s);
     return start_teams(s);
 }
 
@@ -417,74 +342,9 @@ bool pl_set_untrace(struct pl_set *s, bool joined)
     return quiet;
 }
 
-static size_t stage_shares(const struct pl_set *s, size_t stage, uint64_t now_ns)
-{
-    struct pl_dispatch_view views[PL_TEAM_MAX];
-    size_t first = s->stage_first[stage], count = s->stage_first[stage + 1] - first;
-
-    for (size_t i = 0; i < count; i++) {
-        pl_team_view(&s->teams[first + i], now_ns, &views[i]);
-    }
-    return pl_dispatch_shares(views, count);
-}
-
-bool pl_set_room(const struct pl_set *s, uint64_t now_ns)
-{
-    size_t pending = 0, held = 0, waiting = 0;
-
-    for (size_t i = 0; i < s->entry_count; i++) {
-        size_t batch = s->teams[i].batch;
-
-        pending += atomic_load_explicit(&s->teams[i].pending, memory_order_acquire);
-        held += batch;
-        waiting += base_max(batch, (size_t)WAITING_PER_TEAM);
-    }
-    /* The caller looks again when frames leave the pipeline, which a batch does together. */
-    waiting = base_max(waiting, s->batch_most);
-    return pending < held + waiting || pending < stage_shares(s, 0, now_ns) + waiting;
-}
-
-void pl_set_admit(struct pl_set *s, struct pl_frame *f, uint64_t now_ns)
-{
-    pl_team_give(s->teams, s->entries, s->entry_count, f, now_ns);
-}
-
-struct pl_frame *pl_set_finished(struct pl_set *s)
-{
-    for (size_t i = 0; i < s->exit_count; i++) {
-        struct pl_frame *f = pl_ring_pop(s->exits[i]);
-
-        if (f != NULL) {
-            return f;
-        }
-    }
-    return NULL;
-}
-
-void pl_set_close(struct pl_set *s)
-{
-    for (size_t i = 0; i < s->entry_count; i++) {
-        pl_ring_close(s->entries[i]);
-        pl_wake_signal(&s->teams[i].wake);
-    }
-}
-
 bool pl_set_ended(const struct pl_set *s)
 {
     return atomic_load_explicit(&s->common.exited, memory_order_acquire) == s->team_count;
-}
-
-size_t pl_set_depth(const struct pl_set *s)
-{
-    /* while a team computes several frames, the next ones gather */
-    size_t depth = s->plan.stage_count + pl_plan_batched(&s->plan);
-    bool shared = false;
-
-    for (size_t i = 0; i < s->plan.stage_count; i++) {
-        depth += stage_shares(s, i, 0);
-        shared |= s->stage_first[i + 1] - s->stage_first[i] > 1;
-    }
-    return depth + shared;
 }
 
 uint64_t pl_set_stalled_ns(const struct pl_set *s, uint64_t now_ns)

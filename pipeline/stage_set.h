@@ -4,10 +4,10 @@
  * replaces
  *
  * One ring connects each team of a stage to each team of the next. The loop has a ring to every
- * team of stage 0; every team of the last stage has a ring to the loop. Every ring has room for all
+ * team of a route's first stage; every team of its last stage has a ring to the loop. Every ring has room for all
  * frames of the pipeline, so no push fails and no stage waits for the next.
  *
- * A set is closed once. Its stage 0 then gets no more frames, and its teams end stage by stage as
+ * A set is closed once. Its first stages then get no more frames, and its teams end stage by stage as
  * their rings drain. When the last has ended, the threads are joined and everything is freed. All
  * of it but the teams' own parts belongs to the loop thread.
  */
@@ -24,6 +24,17 @@ struct pl_set_config {
     const struct pl_options *options; /* copied */
 };
 
+struct pl_route {
+    size_t stage;             /* its first one */
+    double part;              /* of all frames, that it is to get */
+    double credit;            /* frames that it is behind its part; loop's own */
+    struct pl_team *teams;    /* of its first stage; in pl_set.teams */
+    struct pl_ring **entries; /* their rings, in ring_pointers */
+    struct pl_ring **exits;   /* completion rings, one per team of its last stage */
+    size_t entry_count, exit_count;
+    size_t batch_most; /* frames that any of its teams takes at once */
+};
+
 struct pl_set {
     struct pl_plan plan;
     struct pl_ep_set eps;
@@ -35,10 +46,8 @@ struct pl_set {
     struct pl_ring *rings;                /* owned */
     struct pl_ring **ring_pointers;       /* owned; the teams' inputs and outputs point into this
                                            * array */
-    struct pl_ring **entries;             /* rings of stage 0, one per team; in ring_pointers */
-    struct pl_ring **exits;               /* completion rings, one per team of the last stage */
-    size_t entry_count, exit_count;
-    size_t batch_most; /* frames that any of its teams takes at once */
+    size_t route_count;
+    struct pl_route routes[PL_ROUTE_MAX];
 };
 
 /** pl_set_new() - builds and starts all teams; they wait for frames. Return: 0, -ENOMEM, -EAGAIN;
@@ -49,10 +58,11 @@ int pl_set_new(const struct pl_set_config *c, struct pl_set **ret);
  * NULL. */
 struct pl_set *pl_set_free(struct pl_set *s);
 
-/** pl_set_room() - Return: whether stage 0 can take another frame without making it wait too long.
- */
-bool pl_set_room(const struct pl_set *s, uint64_t now_ns);
-/** pl_set_admit() - dispatches a frame to a team of stage 0. */
+/** pl_set_room() - Return: whether a first stage can take another frame without making it wait too
+ * long. */
+bool pl_set_room(struct pl_set *s, uint64_t now_ns);
+/** pl_set_admit() - dispatches a frame to a team of the first stage of the route that is furthest
+ * behind its part, of those that have room. */
 void pl_set_admit(struct pl_set *s, struct pl_frame *f, uint64_t now_ns);
 /** pl_set_finished() - Return: a frame that has left the last stage, in any order, or NULL. */
 struct pl_frame *pl_set_finished(struct pl_set *s);
@@ -71,3 +81,10 @@ bool pl_set_untrace(struct pl_set *s, bool joined);
 /** pl_set_depth() - Return: the frames in flight that keep all teams busy. */
 size_t pl_set_depth(const struct pl_set *s);
 uint64_t pl_set_stalled_ns(const struct pl_set *s, uint64_t now_ns);
+
+/* ---- set_routes.c, for stage_set.c ---- */
+
+/** pl_routes_count() - finds the routes of the plan, and counts teams and rings. */
+void pl_routes_count(struct pl_set *s);
+/** pl_routes_connect() - gives the teams their rings. */
+void pl_routes_connect(struct pl_set *s);

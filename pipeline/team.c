@@ -237,7 +237,7 @@ static void pass_on(struct pl_team *t, struct pl_frame *f, uint64_t now_ns)
 /* Decides whether a frame is still to be computed. */
 static void judge(const struct pl_team *t, struct pl_frame *f, uint64_t now_ns)
 {
-    if (t->stage == 0) {
+    if (t->first_unit == 0) {
         f->started_ns = now_ns;
     }
     if (f->status == PL_FRAME_OK) {

@@ -16,7 +16,9 @@
  * period or B_k; throughput is 1 / bottleneck (Pipe-it eq. 9, 11). The latency
  * of the worst frame meets the slowest team of every stage: sum over stages of max_t L_t; a frame
  * of several waits for company and then for all of them. The energy of a frame is  sum over stages
- * of  sum_t share_t * T_t * w_t * watts[k_t]  with share_t proportional to 1/T_t, in nJ. Over
+ * of  sum_t share_t * T_t * w_t * watts[k_t]  with share_t proportional to 1/T_t, in nJ. In a plan
+ * of several routes a stage's period, B_k and energy count with its route's part of the frames, and
+ * the latency is that of the slowest route. Over
  * several boards see tuner/eval_boards.h.
  */
 #pragma once

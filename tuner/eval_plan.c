@@ -7,7 +7,7 @@
 int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun_outcome *ret)
 {
     struct tun_outcome o = {.stage_count = plan->stage_count};
-    double busy_ns[PL_EP_MAX] = {0};
+    double busy_ns[PL_EP_MAX] = {0}, longest_ns = 0;
     struct tun_slowed slowed;
     bool shared;
 
@@ -16,26 +16,32 @@ int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun
     }
     shared = tun_memory_slowed(p, plan, &slowed);
     for (size_t s = 0; s < plan->stage_count; s++) {
+        double part = pl_route_part(plan, s);
         struct tun_teams_sum sum = {0};
 
+        if (plan->stages[s].first_unit == 0) {
+            longest_ns = base_max(longest_ns, o.latency_ns);
+            o.latency_ns = 0;
+        }
         if (tun_sum_teams(p, plan, s, shared ? slowed.by[s] : NULL, &o, &sum) != 0) {
             return TUN_E_UNKNOWN;
         }
-        o.bottleneck_ns = base_max(o.bottleneck_ns, o.stage_ns[s]);
+        o.bottleneck_ns = base_max(o.bottleneck_ns, part * o.stage_ns[s]);
         for (size_t g = 0; g < plan->stages[s].group_count; g++) {
-            double ns = tun_busy_ns(p, &plan->stages[s].groups[g], sum.rate, 1, busy_ns);
+            double ns = tun_busy_ns(p, &plan->stages[s].groups[g], sum.rate, part, busy_ns);
 
             o.bottleneck_ns = base_max(o.bottleneck_ns, ns);
         }
         /* share_t T_t = (1/T_t / rate) T_t = 1 / rate for every team */
-        o.energy_nj += sum.watts / sum.rate;
+        o.energy_nj += part * sum.watts / sum.rate;
     }
+    o.latency_ns = base_max(o.latency_ns, longest_ns);
     *ret = o;
     return 0;
 }
 
 /* Return: no visit of a board, which is stages of it that follow each other, has an EP's core
- * twice. */
+ * twice. Routes share cores. */
 static bool has_cores(const struct tun_problem *p, const struct pl_plan *plan)
 {
     size_t used[PL_EP_MAX] = {0};
@@ -45,7 +51,7 @@ static bool has_cores(const struct tun_problem *p, const struct pl_plan *plan)
         const struct pl_stage_plan *stage = &plan->stages[s];
         uint32_t mask = tun_board_mask(p, stage);
 
-        if (mask != before) {
+        if (mask != before || stage->first_unit == 0) {
             memset(used, 0, sizeof(used));
         }
         before = mask;

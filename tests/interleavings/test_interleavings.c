@@ -121,6 +121,7 @@ TEST(pipelines_under_random_schedules)
         {"0-4@big/3", NULL},
         {"0-1@big*2/2|2-4@little/3", "0-2@little/2|3-4@big*2"},
         {"0-1@big*2|2-3@big*2|4-4@big", "0-3@big*3|4-4@little*2"}, /* more teams than cores */
+        {"70%:0-4@big;30%:0-2@big|3-4@little", "0-4@little;0-1@big*2|2-4@big"},
     };
     struct tiny_net net;
 

@@ -113,6 +113,37 @@ TEST(every_shape_of_plan_gives_the_same_answers)
     tiny_net_deinit(&net);
 }
 
+/* One frame after the other, so that every route has room. */
+TEST(routes_get_their_parts)
+{
+    static const char text[] = "62.5%:0-5@big;25%:0-2@big|3-5@big;12.5%:0-0@big|1-4@big|5-5@big";
+    struct pl_ep_set eps;
+    struct tiny_net net;
+    struct pl_plan plan;
+    struct pl_options o;
+    struct rig r;
+
+    tiny_net_init(&net, 6, 3, 12);
+    rig_eps(&eps, false);
+    plan = rig_plan(text, &eps, 6);
+    rig_init(&r, &net);
+    o = rig_options(&r);
+    T_EQ(pl_new(net.net, &eps, &plan, &o, &r.p), 0);
+    for (int i = 0; i < 160; i++) {
+        T_TRUE(rig_stream(&r, 1, i % 4 ? 0 : RIG_IMAGE));
+    }
+    T_EQ(r.ok, 160);
+    T_EQ(counted(r.p, 0, 100), 100);
+    T_EQ(counted(r.p, 1, 40), 40);
+    T_EQ(counted(r.p, 2, 40), 40);
+    for (size_t stage = 3; stage < 6; stage++) {
+        T_EQ(counted(r.p, stage, 20), 20);
+    }
+    T_TRUE(rig_stream(&r, 200, 0));
+    rig_deinit(&r);
+    tiny_net_deinit(&net);
+}
+
 TEST(refuses_what_it_cannot_serve)
 {
     struct pl_ep_set eps;

@@ -129,7 +129,7 @@ TEST(a_team_may_have_cores_of_several_eps)
     expect_error("0-3@big&big", 4, "a team names big twice");
     expect_error("0-3@big&little&little", 4, "a team names little twice");
     expect_error("0-3@big&", 4, "ends at byte 8");
-    expect_error("0-3@big*2&little", 4, "'|', '+' or the end is expected");
+    expect_error("0-3@big*2&little", 4, "'|', ';', '+' or the end is expected");
     expect_error("0-3@big&littlex0", 4, "1 to 64 cores");
     expect_error("0-3@big&littlex65", 4, "1 to 64 cores");
     expect_error("0-3@big&littlex5", 4, "little has 4 cores");
@@ -154,7 +154,7 @@ TEST(says_what_is_wrong)
     expect_error("0-3@big/0", 4, "a team takes 1 to 8 frames at once, not 0");
     expect_error("0-3@big/9", 4, "a team takes 1 to 8 frames at once, not 9");
     expect_error("0-3@big/", 4, "a number of frames is expected");
-    expect_error("0-3@big/2*2", 4, "'|', '+' or the end is expected");
+    expect_error("0-3@big/2*2", 4, "'|', ';', '+' or the end is expected");
     expect_error("0-3@big*", 4, "a number of teams is expected");
     expect_error("0-3@big|", 4, "ends at byte 8");
     expect_error("0-3@big+", 4, "ends at byte 8");
@@ -173,6 +173,52 @@ TEST(says_what_is_wrong)
     expect_error("0-3@big+big+big+big+big+big+big+big+big+big+big+big+big+big+big+big+big", 4,
                  "more than 16 groups");
     expect_error("0-0@big", 0, "the last unit is -1");
+    expect_error("0-3@big|0-3@little", 4, "a route begins at unit 0, behind a ';' (byte 7)");
+    expect_error("0-1@big;2-3@little", 4, "a route begins at unit 0, behind a ';' (byte 7)");
+    expect_error("0-3@big;", 4, "a route begins at unit 0");
+    expect_error("60%:0-3@big;30%:0-3@little", 4, "add up to 90.0 %, not to 100");
+    expect_error("60%:0-3@big;0-3@little", 4, "has no part of the frames");
+    expect_error("100%:0-3@big", 4, "the only route has all frames, not 100.0 %");
+    expect_error("0%:0-3@big;100%:0-3@little", 4, "a route has 0.1 to 100 %");
+    expect_error("101%:0-3@big", 4, "a route has 0.1 to 100 %");
+    expect_error("50.05%:0-3@big", 4, "\"%:\" is expected");
+    expect_error("50.%:0-3@big", 4, "a digit is expected");
+    expect_error("50%0-3@big", 4, "\"%:\" is expected");
+    expect_error("50%:0-1@big|50%:2-3@little", 4, "a route begins at unit 0");
+    expect_error("0-3@big;0-1@little", 4, "units 2 to 3 are in no stage");
+    expect_error("0-3@big;0-3@big;0-3@big;0-3@big;0-3@big;0-3@big;0-3@big;0-3@big;0-3@big", 4,
+                 "at most 8 routes");
+}
+
+TEST(several_routes)
+{
+    struct pl_ep_set eps = some_eps();
+    char text[PL_PLAN_TEXT_MAX], error[160];
+    struct pl_plan p, q;
+
+    T_EQ(pl_plan_parse("62.5%:0-3@big*4;37.5%:0-1@big|2-3@little*2", &eps, 4, error, sizeof(error),
+                       &p),
+         0);
+    T_EQ(p.stage_count, 3);
+    T_EQ(pl_plan_routes(&p), 2);
+    T_EQ(pl_route_end(&p, 0), 1);
+    T_EQ(pl_route_end(&p, 1), 3);
+    T_NEAR(pl_route_part(&p, 0), 0.625, 1e-9);
+    T_NEAR(pl_route_part(&p, 2), 0.375, 1e-9);
+    T_EQ(pl_plan_format(&p, &eps, text, sizeof(text)), 0);
+    T_STR(text, "62.5%:0-3@big*4;37.5%:0-1@big|2-3@little*2");
+    T_EQ(pl_plan_parse("0-3@big;0-3@little;0-3@apex", &eps, 4, error, sizeof(error), &q), 0);
+    T_EQ(pl_plan_format(&q, &eps, text, sizeof(text)), 0);
+    T_STR(text, "33.3%:0-3@big;33.3%:0-3@little;33.4%:0-3@apex");
+    T_EQ(pl_plan_cores(&p, 0), 4);
+    T_EQ(pl_plan_cores(&p, 1), 2);
+    T_TRUE(!pl_plan_oversubscribed(&p, &eps));
+    q = p;
+    q.stages[0].share--;
+    q.stages[1].share++;
+    T_TRUE(!pl_plan_equal(&p, &q));
+    q.stages[1].share++;
+    T_EQ(pl_plan_check(&q, &eps, 4, error, sizeof(error)), -EINVAL);
 }
 
 TEST(refuses_what_is_too_long)

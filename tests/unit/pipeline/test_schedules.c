@@ -6,13 +6,14 @@
 
 #define UNITS 7u
 
-static struct pl_plan random_plan(const struct pl_ep_set *eps)
+/* Adds stages for all units. */
+static void add_route(struct pl_plan *p, const struct pl_ep_set *eps, uint16_t share)
 {
-    struct pl_plan p = {0};
     size_t next = 0;
 
+    p->stages[p->stage_count].share = share;
     while (next < UNITS) {
-        struct pl_stage_plan *s = &p.stages[p.stage_count++];
+        struct pl_stage_plan *s = &p->stages[p->stage_count++];
 
         s->first_unit = (uint16_t)next;
         s->last_unit = (uint16_t)t_range((int64_t)next, UNITS - 1);
@@ -26,6 +27,19 @@ static struct pl_plan random_plan(const struct pl_ep_set *eps)
             s->groups[g].count = (uint16_t)t_range(1, 2);
             s->groups[g].more = (uint16_t)(t_range(0, 1) ? 0 : t_range(1, PL_BATCH_MAX - 1));
         }
+    }
+}
+
+static struct pl_plan random_plan(const struct pl_ep_set *eps)
+{
+    size_t routes = t_range(0, 2) ? 1 : (size_t)t_range(2, 3);
+    struct pl_plan p = {0};
+
+    for (size_t i = 0; i < routes; i++) {
+        add_route(&p, eps,
+                  routes == 1      ? 0
+                  : i + 1 < routes ? 300
+                                   : (uint16_t)(PL_SHARE_ALL - 300 * (routes - 1)));
     }
     return p;
 }
