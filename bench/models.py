@@ -36,16 +36,16 @@ SEED = 42
 
 
 def frame(size, generator, count=1):
-    """Seeded structure at several scales and noise, in the range of normalised photographs."""
-    x = 0.3 * torch.randn(count, 3, size, size, generator=generator)
+    """Seeded structure at several scales and noise, in the range of normalised photographs. size: as in NETWORKS."""
+    channels, *sides = size if isinstance(size, tuple) else (3, size, size)
+    x = 0.3 * torch.randn(count, channels, *sides, generator=generator)
     for cells, gain in ((3, 0.9), (11, 0.6), (43, 0.4)):
-        noise = torch.randn(count, 3, cells, cells, generator=generator)
-        x += gain * functional.interpolate(noise, size=(size, size), mode='bilinear',
-                                           align_corners=False)
+        noise = torch.randn(count, channels, cells, cells, generator=generator)
+        x += gain * functional.interpolate(noise, size=tuple(sides), mode='bilinear', align_corners=False)
     return x.clamp(-2.1, 2.6).contiguous()
 
 
-def seed_weights(net, generator):
+def seed_weights(net, generator, size=224):
     norms = [m for m in net.modules() if isinstance(m, nn.BatchNorm2d)]
     for module in net.modules():
         if isinstance(module, (nn.Conv2d, nn.Linear)):
@@ -65,7 +65,7 @@ def seed_weights(net, generator):
             if isinstance(module, (nn.Dropout, torchvision.ops.StochasticDepth)):
                 module.eval()
         with torch.no_grad():
-            net(frame(224, generator, 4))
+            net(frame(size, generator, 4))
         for norm in norms:
             shape = norm.weight.shape
             shift = torch.randn(shape, generator=generator)
@@ -104,7 +104,7 @@ def module(name):
     index = list(NETWORKS).index(name)
     torch.manual_seed(SEED + index)
     generator = torch.Generator().manual_seed(SEED + index)
-    net = seed_weights(make(), generator)
+    net = seed_weights(make(), generator, size if isinstance(size, tuple) else 224)
     return net, frame(size, generator)
 
 

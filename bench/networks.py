@@ -218,9 +218,65 @@ class Segmenter(nn.Module):
         return self.net(x)['out']
 
 
+class TextDetector(nn.Module):
+    """Liao et al. 2020 (DBNet) on MobileNetV3-small: four taps meet at a quarter of the picture's size; the map of probabilities."""
+    TAPS = {1: 16, 3: 24, 8: 48, 12: 576}  # layer of the trunk: its channels
+
+    def __init__(self):
+        super().__init__()
+        self.trunk = torchvision.models.mobilenet_v3_small(weights=None).features
+        self.inner = nn.ModuleList(nn.Conv2d(channels, 96, 1) for channels in self.TAPS.values())
+        self.outer = nn.ModuleList(nn.Conv2d(96, 24, 3, padding=1) for _ in self.TAPS)
+        self.head = nn.Sequential(conv_bn(96, 24, 3), nn.ConvTranspose2d(24, 24, 2, 2), nn.BatchNorm2d(24), nn.ReLU(),
+                                  nn.ConvTranspose2d(24, 1, 2, 2), nn.Sigmoid())
+
+    def forward(self, x):
+        taps, maps, above = [], [], None
+        for i, layer in enumerate(self.trunk):
+            x = layer(x)
+            if i in self.TAPS:
+                taps.append(x)
+        for k in (3, 2, 1, 0):
+            x = self.inner[k](taps[k])
+            if above is not None:
+                x = x + functional.interpolate(above, scale_factor=2, mode='nearest')
+            above = x
+            x = self.outer[k](x)
+            maps.append(functional.interpolate(x, scale_factor=2 ** k, mode='nearest') if k else x)
+        return self.head(torch.cat(maps, 1))
+
+
+class TextReader(nn.Module):
+    """Shi et al. 2016 (CRNN), small: convolutions, one LSTM in both directions, scores of 97 characters at 32 places."""
+    def __init__(self):
+        super().__init__()
+        self.trunk = nn.Sequential(
+            conv_bn(1, 32, 3), nn.MaxPool2d(2), conv_bn(32, 64, 3), nn.MaxPool2d(2), conv_bn(64, 128, 3), conv_bn(128, 128, 3),
+            nn.MaxPool2d((2, 1)), conv_bn(128, 256, 3), nn.MaxPool2d((2, 1)), nn.Conv2d(256, 256, (2, 1)), nn.ReLU())
+        self.read = nn.LSTM(256, 128, bidirectional=True, batch_first=True)
+        self.classify = nn.Linear(256, 97)
+
+    def forward(self, x):
+        x = self.trunk(x).squeeze(2).transpose(1, 2)
+        return self.classify(self.read(x)[0])
+
+
+class WakeWord(nn.Module):
+    """Zhang et al. 2017 (DS-CNN, small): 49 frames of 10 MFCC, 12 words."""
+    def __init__(self):
+        super().__init__()
+        blocks = [layer for _ in range(4) for layer in (conv_bn(64, 64, 3, groups=64), conv_bn(64, 64, 1))]
+        self.features = nn.Sequential(nn.Conv2d(1, 64, (10, 4), 2, (4, 1), bias=False), nn.BatchNorm2d(64), nn.ReLU(), *blocks)
+        self.classify = nn.Linear(64, 12)
+
+    def forward(self, x):
+        return self.classify(torch.flatten(functional.adaptive_avg_pool2d(self.features(x), 1), 1))
+
+
 ZOO = torchvision.models
 SEGMENTATION = ZOO.segmentation
-# A network's seed is its place in this list: new ones go to the end.
+# The second of each: the side of a picture of three channels, or channels, height and width. A network's seed is its place in
+# this list: new ones go to the end.
 NETWORKS = {
     'alexnet': (lambda: ZOO.alexnet(weights=None), 224),
     'googlenet': (lambda: ZOO.googlenet(weights=None, aux_logits=False, transform_input=False,
@@ -246,4 +302,8 @@ NETWORKS = {
     'deeplabv3': (lambda: Segmenter(SEGMENTATION.deeplabv3_mobilenet_v3_large(
         weights=None, weights_backbone=None)), 320),
     'mobilenet_v3_large': (lambda: ZOO.mobilenet_v3_large(weights=None), 224),
+    'lraspp': (lambda: Segmenter(SEGMENTATION.lraspp_mobilenet_v3_large(weights=None, weights_backbone=None)), 320),
+    'text_detector': (TextDetector, 320),
+    'text_reader': (TextReader, (1, 32, 128)),
+    'wake_word': (WakeWord, (1, 49, 10)),
 }

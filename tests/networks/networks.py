@@ -19,11 +19,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 EXPORT = os.path.join(HERE, '..', '..', 'bench', 'models.py')
 PEAK_MAX = 1.3
 PROCESS_BYTES = 6e6
-NAMES = ['mobilenet_v2', 'squeezenet1_1', 'resnet50', 'mobilenet_v3_small', 'yolov3_tiny', 'shufflenet_v2', 'yolov5n']
+NAMES = ['mobilenet_v2', 'squeezenet1_1', 'resnet50', 'mobilenet_v3_small', 'yolov3_tiny', 'shufflenet_v2', 'yolov5n', 'lraspp',
+         'text_detector', 'text_reader', 'wake_word']
 # Only by --long: their operators are in the others too, and the last three take longer than all others together.
 LARGE = ['googlenet', 'mobilenet_v1', 'alexnet', 'efficientnet_b0', 'unet', 'yolov3', 'vgg16', 'resnext50']
 LONG = bool(os.environ.get('PIPED_TEST_LONG'))
-FEW_PLANS = ('resnet50', 'yolov5n', 'yolov3_tiny')  # unless --long
+FEW_PLANS = ('resnet50', 'yolov5n', 'yolov3_tiny', 'lraspp', 'text_detector')  # unless --long
 
 
 def main():
