@@ -219,7 +219,7 @@ class Segmenter(nn.Module):
 
 
 class TextDetector(nn.Module):
-    """Liao et al. 2020 (DBNet) on MobileNetV3-small: four taps meet at a quarter of the picture's size; the map of probabilities."""
+    """Liao et al. 2020 (DBNet) on MobileNetV3-small: four taps meet at a quarter of the size; the map of probabilities."""
     TAPS = {1: 16, 3: 24, 8: 48, 12: 576}  # layer of the trunk: its channels
 
     def __init__(self):
