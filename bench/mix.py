@@ -22,7 +22,7 @@ their rates, as fast as they are answered; that part is the factor that a system
 its time and counts from then, at PART of the factor of the best peer ("common") and of the system's own ("own"). A frame that is
 late, or refused because --limit others wait, is a miss. "slowed": a competing program leaves 1/F of the last core.
 --wishes writes rate, deadline_ms and what else is stated into the daemon's configuration. --bound adds what pipectl plan explain
-says of the mix to the bound by the cost tables. --alone adds each model alone at the common level.
+says of the mix to the bound by the cost tables. --alone adds each model of piped alone at the common level.
 """
 import argparse
 import json
@@ -37,7 +37,7 @@ import bound  # noqa: E402
 import prepare  # noqa: E402
 import tables  # noqa: E402
 from machine import machine  # noqa: E402
-from systems import Model, Piped, start  # noqa: E402
+from systems import FAILURES, Model, Piped, start  # noqa: E402
 from ways import CPUS, Slowed, note  # noqa: E402
 
 MIX = [
@@ -54,7 +54,7 @@ WAYS = {'equal': ['piped', 'ort-pools', 'ort-pinned', 'ort-shared', 'ort-deadlin
 SINGLE_WAYS = ['piped', 'piped-places', 'ort-pinned']
 SETTLE_S = 6.0  # without a clock, before anything counts: adaptation may follow
 HOLD_STEP, HOLD_LEAST = 0.97, 0.5
-HOLD_GROWTH = 2.0  # of the last frames' median latency over all frames': above, a queue grows
+HOLD_GROWTH = 2.0  # of the median latency of a slice's last frames over that of its first half: above, a queue grows
 
 
 def arguments():
@@ -98,19 +98,27 @@ def find(options, models):
     """Their files, written where they are missing."""
     missing = [m.network for m in models if not os.path.exists(os.path.join(options.models, m.network + '.onnx'))]
     if missing:
-        subprocess.run(['/usr/bin/python3', os.path.join(ROOT, 'bench', 'models.py'), '--out', options.models, *missing], check=True)
+        subprocess.run(['/usr/bin/python3', os.path.join(ROOT, 'bench', 'models.py'), '--out', options.models, *missing],
+                       check=True)
     for m in models:
         m.path = os.path.join(options.models, m.network + '.onnx')
 
 
-def in_turns(systems, rounds, turn):
-    """turn(system, round) of everybody in each round; the first of a round is another one each time. Return: {name: [results]}."""
-    out = {s.name: [] for s in systems}
+def in_turns(systems, rounds, turn, those=None):
+    """turn(system, round) of everybody, or of those, in each round; the first of a round is another one each time. One that fails
+    is stopped and left out from then on. Return: {name: [results]}."""
+    those = list(systems if those is None else those)
+    out = {s.name: [] for s in those}
     for r in range(rounds):
-        for k in range(len(systems)):
-            s = systems[(r + k) % len(systems)]
-            out[s.name].append(turn(s, r))
-    return out
+        for s in those[r % len(those):] + those[:r % len(those)]:
+            try:
+                out[s.name].append(turn(s, r))
+            except FAILURES as e:
+                note('%s: %s' % (s.name, e))
+                s.stop()
+                systems.remove(s)
+        those = [s for s in those if s in systems]
+    return {s.name: out[s.name] for s in those}
 
 
 def best_peer(factors):
@@ -140,8 +148,9 @@ def measure(options, models, systems, slowed):
     settle(options, systems, slowed)
     alone = in_turns(systems, 1, lambda s, r: {m.name: m.rate * s.factor(options.slice / 2, r, m.name) for m in models})
     out = {'alone_fps': {name: a[0] for name, a in alone.items()},
-           'factor': in_turns(systems, options.rounds, lambda s, r: s.factor(options.slice, 10 + r)),
-           'bound': bounds(options, systems, models), 'levels': {}}
+           'factor': in_turns(systems, options.rounds, lambda s, r: s.factor(options.slice, 10 + r))}
+    out['bound'] = bounds(options, systems, models)
+    out['levels'] = {}
     common = options.level * best_peer(out['factor'])
     own = {name: options.level * statistics.median(f) for name, f in out['factor'].items()}
     for level, factor_of in (('common', lambda s: common), ('own', lambda s: own[s.name])):
@@ -150,7 +159,8 @@ def measure(options, models, systems, slowed):
                                 for s in systems}
     if options.alone:
         served = in_turns(systems, options.rounds, lambda s, r: [
-            s.serve(options.slice, 100 + r, 1, common, m.name)[i] for i, m in enumerate(models)])
+            s.serve(options.slice, 100 + r, 1, common, m.name)[i] for i, m in enumerate(models)],
+            [s for s in systems if isinstance(s, Piped)])
         out['alone'] = {name: tables.figures(models, rounds, options.slice) for name, rounds in served.items()}
     out['plans'] = {s.name: s.plans() for s in systems if isinstance(s, Piped)}
     return out
@@ -159,6 +169,8 @@ def measure(options, models, systems, slowed):
 def under(options, models, names, slowed, what):
     """what(systems) while all run, and one core is slowed if that is wanted."""
     systems = start(options, names, models)
+    if not any(isinstance(s, Piped) for s in systems):
+        sys.exit('mix.py: piped could not be started')
     try:
         if not slowed:
             return what(systems)
@@ -174,7 +186,7 @@ def holds(system, options, factor, seed):
     served, = system.serve(options.slice, seed, 1, factor)
     ms = served['ms']
     return not served['refused'] and len(ms) >= 10 and (
-        statistics.median(ms[-len(ms) // 5:]) <= HOLD_GROWTH * statistics.median(ms))
+        statistics.median(ms[-len(ms) // 5:]) <= HOLD_GROWTH * statistics.median(ms[:len(ms) // 2]))
 
 
 def just_held(options, system):

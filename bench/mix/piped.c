@@ -137,6 +137,7 @@ int mix_serve(struct mix *mix)
             if (submit(&clients[model], frame) != 0 || piped_dispatch(clients[model].p, 0) < 0) {
                 return failed(&clients[model], "submit");
             }
+            take_answers(&clients[model]); /* the descriptor does not tell of what was read now */
             continue;
         }
         if (due == UINT64_MAX && mix_in_flight(mix) == 0) {

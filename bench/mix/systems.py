@@ -11,6 +11,7 @@ from ways import ALL, CPUS, Program, note  # noqa: E402
 
 LIBRARY = 'node_modules/onnxruntime-node/bin/napi-v6/linux/%s/libonnxruntime.so.1'
 WISHES = ('rate', 'weight', 'class', 'deadline_ms', 'max_share')
+FAILURES = (RuntimeError, OSError, ValueError, AssertionError)  # of a program that ended, hung or printed something else
 WARM_FROM = 0.2  # of a slice without a clock: what comes before is its start
 
 
@@ -93,7 +94,8 @@ class Piped(System):
         try:
             self.daemon.start()
             os.environ['PIPED_RUNTIME_DIR'] = self.daemon.runtime_dir
-            super().__init__(name, [os.path.join(options.build, 'bench', 'mix', 'mix_piped'), '--limit', str(options.limit)], models)
+            client = os.path.join(options.build, 'bench', 'mix', 'mix_piped')
+            super().__init__(name, [client, '--limit', str(options.limit)], models)
         except BaseException:
             self.daemon.kill()
             self.daemon.cleanup()
@@ -135,6 +137,6 @@ def start(options, names, models):
             continue
         try:
             running.append((Piped if name.startswith('piped') else Ort)(name, options, models))
-        except (RuntimeError, OSError, AssertionError) as e:
+        except FAILURES as e:
             note('%s: %s' % (name, e))
     return running

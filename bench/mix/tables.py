@@ -11,7 +11,9 @@ def percentile(values, part):
 
 def spread(values):
     values = [v for v in values if v is not None]
-    return {'median': round(statistics.median(values), 3), 'min': round(min(values), 3), 'max': round(max(values), 3)} if values else None
+    if not values:
+        return None
+    return {'median': round(statistics.median(values), 3), 'min': round(min(values), 3), 'max': round(max(values), 3)}
 
 
 def of_one(deadline_ms, rounds, seconds):
@@ -44,12 +46,15 @@ def head(*cells):
 def of_factors(condition):
     peers = {n: statistics.median(f) for n, f in condition['factor'].items() if n.startswith('ort-')}
     best = max(peers.values(), default=None)
-    lines = head('system', 'factor, median', 'least, most', '/ best peer', 'of the bound', 'misses at common, %', 'misses at own, %')
+    lines = head('system', 'factor, median', 'least, most', '/ best peer', 'of the bound', 'misses at common, %',
+                 'misses at own, %')
     for name, factors in condition['factor'].items():
+        if name not in condition['levels']['own']:
+            continue  # it failed meanwhile
         median = statistics.median(factors)
         most = (condition['bound'].get(name) or {}).get('tables')
-        lines.append(row(name, '%.3f' % median, '%.3f, %.3f' % (min(factors), max(factors)), '%.2f' % (median / best) if best else '-',
-                         '%.2f' % (median / most) if most else '-',
+        lines.append(row(name, '%.3f' % median, '%.3f, %.3f' % (min(factors), max(factors)),
+                         '%.2f' % (median / best) if best else '-', '%.2f' % (median / most) if most else '-',
                          *['%.2f' % condition['levels'][level][name]['misses_percent'] for level in ('common', 'own')]))
     return lines
 
