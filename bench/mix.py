@@ -6,6 +6,7 @@ usage: mix.py [--results FILE.json] [--conditions equal,slowed] [--ways NAME,...
               [--wishes] [--bound] [--alone] [--factor F] [--limit N] [--mix FILE.json] [--models DIR] [--build DIR]
               [--measure-ms MS] [--no-install] [--quick]
        mix.py --single [NETWORK...] [common options]    one model on a slowed core, at the rate that ONNX Runtime can just hold
+       mix.py --steady MINUTES [--at FACTOR] [common options]      the mix for long, with what the kernel took meanwhile
        mix.py --report [--results FILE.json]
 
 The mix has six networks of bench/networks.py with a rate and a deadline each, or those of FILE: a list of {"name", "network",
@@ -22,7 +23,8 @@ their rates, as fast as they are answered; that part is the factor that a system
 its time and counts from then, at PART of the factor of the best peer ("common") and of the system's own ("own"). A frame that is
 late, or refused because --limit others wait, is a miss. "slowed": a competing program leaves 1/F of the last core.
 --wishes writes rate, deadline_ms and what else is stated into the daemon's configuration. --bound adds what pipectl plan explain
-says of the mix to the bound by the cost tables. --alone adds each model of piped alone at the common level.
+says of the mix to the bound by the cost tables. --steady also counts how long threads of the daemon that could run had to wait for
+a core, and what the machine's host took. --alone adds each model of piped alone at the common level.
 """
 import argparse
 import json
@@ -52,6 +54,7 @@ SINGLE = ['squeezenet1_1', 'mobilenet_v1', 'mobilenet_v2', 'resnet50']
 WAYS = {'equal': ['piped', 'ort-pools', 'ort-pinned', 'ort-shared', 'ort-deadline', 'ort-pools-calm', 'ort-shared-calm'],
         'slowed': ['piped', 'piped-places', 'ort-pools', 'ort-pinned', 'ort-shared', 'ort-deadline']}
 SINGLE_WAYS = ['piped', 'piped-places', 'ort-pinned']
+STEADY_S = 30.0  # of a slice of --steady
 SETTLE_S = 6.0  # without a clock, before anything counts: adaptation may follow
 HOLD_STEP, HOLD_LEAST = 0.97, 0.5
 HOLD_GROWTH = 2.0  # of the median latency of a slice's last frames over that of its first half: above, a queue grows
@@ -69,6 +72,8 @@ def arguments():
     p.add_argument('--bound', action='store_true')
     p.add_argument('--alone', action='store_true')
     p.add_argument('--single', action='store_true')
+    p.add_argument('--steady', type=float, help='minutes')
+    p.add_argument('--at', type=float, help="--steady: the part of all wishes; by default --level of the system's factor")
     p.add_argument('--report', action='store_true')
     p.add_argument('--factor', type=float, default=3.0)
     p.add_argument('--limit', type=int, default=8, help='frames of a model that wait or are computed, at most')
@@ -228,6 +233,43 @@ def run_mix(options, results):
         keep(options, results)
 
 
+def taken(system):
+    """Milliseconds so far in which threads of the daemon waited for a core, and in which the machine's host had taken one."""
+    folder, wait_ns = '/proc/%d/task' % system.daemon.process.pid, 0
+    for task in os.listdir(folder):
+        try:
+            with open(os.path.join(folder, task, 'schedstat'), encoding='ascii') as f:
+                wait_ns += int(f.read().split()[1])
+        except OSError:
+            pass  # it has ended
+    with open('/proc/stat', encoding='ascii') as f:
+        stolen = int(f.readline().split()[8])
+    return {'wait_ms': wait_ns / 1e6, 'stolen_ms': stolen * 1e3 / os.sysconf('SC_CLK_TCK')}
+
+
+def measure_steady(options, models, system, slowed):
+    settle(options, [system], slowed)
+    factor = options.at or options.level * statistics.median(system.factor(options.slice, r) for r in range(3))
+    served, took = [], []
+    for i in range(max(1, round(60 * options.steady / STEADY_S))):
+        before = taken(system)
+        served.append(system.serve(STEADY_S, 1000 + i, 1, factor))
+        took.append({what: round(ms - before[what], 1) for what, ms in taken(system).items()})
+    return {'factor': factor, 'slice_s': STEADY_S, 'taken': took, 'plans': system.plans(),
+            **tables.figures(models, served, STEADY_S)}
+
+
+def run_steady(options, results):
+    models = read_mix(options)
+    find(options, models)
+    for condition in options.conditions:
+        slowed = condition == 'slowed'
+        results.setdefault('steady', {})[condition] = under(
+            options, models, (options.ways or ['piped'])[:1], slowed,
+            lambda systems: measure_steady(options, models, systems[0], slowed))
+        keep(options, results)
+
+
 def keep(options, results):
     with open(options.results + '.part', 'w', encoding='utf-8') as f:
         json.dump(results, f, indent=1)
@@ -251,7 +293,7 @@ def main():
         results['machine'] = machine()
         results['run'] = {'rounds': options.rounds, 'slice_s': options.slice, 'level': options.level, 'slowed': options.factor,
                           'limit': options.limit, 'wishes': options.wishes}
-        (run_single if options.single else run_mix)(options, results)
+        (run_single if options.single else run_steady if options.steady else run_mix)(options, results)
     print('\n'.join(tables.report(results)))
     return 0
 

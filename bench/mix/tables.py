@@ -80,6 +80,16 @@ def of_single(single):
     return lines
 
 
+def of_steady(steady):
+    lines = head('cores', 'factor', 'frames', 'late', 'refused', 'threads waited, ms a minute', 'host took, ms a minute')
+    for condition, r in steady.items():
+        each = r['models'].values()
+        minutes = len(r['taken']) * r['slice_s'] / 60
+        lines.append(row(condition, '%.3f' % r['factor'], *[sum(f[what] for f in each) for what in ('due', 'late', 'refused')],
+                         *['%.0f' % (sum(t[what] for t in r['taken']) / minutes) for what in ('wait_ms', 'stolen_ms')]))
+    return lines
+
+
 def report(results):
     """The tables of a file of results, as lines."""
     run = results.get('run', {})
@@ -94,6 +104,8 @@ def report(results):
             for name, b in c['bound'].items():
                 lines += ['%s: bound by the tables %.3f; plans %s; explained: %s' % (
                     name, b['tables'] or 0, c['plans'].get(name), b.get('explained') or 'nothing of a mix'), '']
+    if results.get('steady'):
+        lines += ['## For long', '', *of_steady(results['steady']), '']
     if results.get('single'):
         lines += ['## One model, one core slowed', '', *of_single(results['single']), '']
     return lines
