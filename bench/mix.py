@@ -132,10 +132,11 @@ def best_peer(factors):
     return max((f for name, f in medians.items() if name.startswith('ort-')), default=min(medians.values()))
 
 
-def bounds(options, systems, models):
+def bounds(options, systems, models, slowed):
     out = {}
     for s in [s for s in systems if isinstance(s, Piped)]:
-        out[s.name] = {'tables': bound.bound(s.problems(), [m.rate for m in models])}
+        lost = {s.ep_of(CPUS[-1]): 1 - 1 / options.factor} if slowed else {}
+        out[s.name] = {'tables': bound.bound(s.problems(), [m.rate for m in models], lost)}
         if options.bound:
             out[s.name]['explained'] = s.explained()
     return out
@@ -154,7 +155,7 @@ def measure(options, models, systems, slowed):
     alone = in_turns(systems, 1, lambda s, r: {m.name: m.rate * s.factor(options.slice / 2, r, m.name) for m in models})
     out = {'alone_fps': {name: a[0] for name, a in alone.items()},
            'factor': in_turns(systems, options.rounds, lambda s, r: s.factor(options.slice, 10 + r))}
-    out['bound'] = bounds(options, systems, models)
+    out['bound'] = bounds(options, systems, models, slowed)
     out['levels'] = {}
     common = options.level * best_peer(out['factor'])
     own = {name: options.level * statistics.median(f) for name, f in out['factor'].items()}

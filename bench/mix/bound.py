@@ -16,10 +16,11 @@ def seconds_of_units(problem):
     return units
 
 
-def bound(problems, rates):
-    """problems: those of the method Costs; rates: frames a second wished of each. Return: the part of all rates, or None if there
-    are more than two kinds of cores."""
-    cores = {k['name']: k['cores'] for k in problems[0]['kinds']}
+def bound(problems, rates, lost=None):
+    """problems: those of the method Costs; rates: frames a second wished of each; lost: {EP: cores} that another program takes all
+    the time, which the tables do not show, since most units pass between two of its turns. Return: the part of all rates, or None
+    if there are more than two kinds of cores."""
+    cores = {k['name']: k['cores'] - (lost or {}).get(k['name'], 0) for k in problems[0]['kinds']}
     work = [{ep: rate * s for ep, s in unit.items()} for problem, rate in zip(problems, rates)
             for unit in seconds_of_units(problem)]
     if len(cores) > 2:

@@ -105,6 +105,10 @@ class Piped(System):
         """The daemon's cost tables."""
         return [self.daemon.call('Costs', {'model': m.name})['problem'] for m in self.models]
 
+    def ep_of(self, cpu):
+        """Name of the EP that has this core."""
+        return next(e['name'] for e in self.daemon.status()['eps'] if cpu in e['cpus'])
+
     def explained(self):
         """{model: the object "mix" of pipectl plan explain}, of those that have one."""
         every = {m.name: self.daemon.pipectl('plan', 'explain', '--model', m.name) for m in self.models}

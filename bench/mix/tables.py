@@ -59,14 +59,21 @@ def of_factors(condition):
     return lines
 
 
-def of_models(condition, level):
-    names = list(condition['levels'][level])
-    lines = head('model', *['%s: missed %%, p50, p99 ms' % n for n in names])
-    for model in condition['levels'][level][names[0]]['models']:
-        each = [condition['levels'][level][n]['models'][model] for n in names]
-        lines.append(row(model, *['%.1f, %.1f, %.1f' % (100 * (f['late'] + f['refused']) / max(1, f['due']), f['p50_ms'] or 0,
-                                                         f['p99_ms'] or 0) for f in each]))
+def of_models(condition, level, what, cell):
+    """A table with a row for each model and a column for each system."""
+    served = condition['levels'][level]
+    lines = head(what, *served)
+    for model in next(iter(served.values()))['models']:
+        lines.append(row(model, *[cell(s['models'][model]) for s in served.values()]))
     return lines
+
+
+def missed(f):
+    return '%.1f' % (100 * (f['late'] + f['refused']) / max(1, f['due']))
+
+
+def delays(f):
+    return '%.1f, %.1f' % (f['p50_ms'] or 0, f['p99_ms'] or 0)
 
 
 def of_single(single):
@@ -100,7 +107,7 @@ def report(results):
             c = results[condition]
             common = next(iter(c['levels']['common'].values()))['factor']
             lines += ['## %s' % condition, '', *of_factors(c), '', 'At the common level, %.3f of the rates:' % common, '',
-                      *of_models(c, 'common'), '']
+                      *of_models(c, 'common', 'missed, %', missed), '', *of_models(c, 'common', 'p50, p99, ms', delays), '']
             for name, b in c['bound'].items():
                 lines += ['%s: bound by the tables %.3f; plans %s; explained: %s' % (
                     name, b['tables'] or 0, c['plans'].get(name), b.get('explained') or 'nothing of a mix'), '']

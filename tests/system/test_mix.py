@@ -50,6 +50,7 @@ def best_of_all(kinds, work):
 def a_bound_of_one_kind_is_a_sum():
     p = problem([("big", 2)], {"big": {"1": [3e6, 1e6], "2": [1e6, 1e6]}})
     check(near(bound.bound([p], [10]), 2 / (10 * (2e-3 + 1e-3))), "the width of least core-seconds")
+    check(near(bound.bound([p], [10], {"big": 0.5}), 1.5 / (10 * (2e-3 + 1e-3))), "half a core is another program's")
     p["at_once"] = {"big": [[None, 0.5, 0.8], None]}
     check(near(bound.bound([p, p], [10, 10]), 2 / (20 * (1e-3 + 1e-3))), "the frames at once that take the least")
 
@@ -63,6 +64,7 @@ def a_bound_of_two_kinds_is_the_best_of_all():
         work = [{n: r * p["costs"][n]["1"][u] / 1e9 for n, _ in kinds} for p, r in zip(problems, rates) for u in range(3)]
         found, wanted = bound.bound(problems, rates), best_of_all(kinds, work)
         check(near(found, wanted), "seed", SEED, found, wanted)
+        check(bound.bound(problems, rates, {"little": 0.5}) < found, "seed", SEED, "half a core less")
     equal(bound.bound([problem([(n, 1) for n in "abc"], {n: {"1": [1e6]} for n in "abc"})], [1]), None)
 
 
