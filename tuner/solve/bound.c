@@ -3,13 +3,11 @@
  * every unit, and the cheapest gives each unit its min_k price_k t_uk. */
 
 #include "base/base.h"
-#include "tuner/solve/divide.h"
-#include "tuner/solve/mix.h"
+#include "tuner/solve/mix_columns.h"
 #include "tuner/solve/solve.h"
 
 struct units {
     const struct tun_wish *wishes;
-    size_t count;
     double *ns[TUN_MIX_MAX]; /* [ep_count][unit_count] of each model, owned */
 };
 
@@ -33,13 +31,16 @@ static double *core_times(const struct tun_problem *p)
     return ns;
 }
 
-/* Adds what a frame takes of each EP's cores if each unit runs where it is cheapest, @rate times.
- * Return: what it costs. */
-static double assign(const struct tun_problem *p, const double *ns, double rate,
-                     const double *price, double *io_load)
+/* Each unit where it is cheapest. */
+static double assign(void *arg, size_t model, const double *price, double *ret_load, void *ret_way)
 {
+    const struct units *of = arg;
+    const struct tun_problem *p = of->wishes[model].p;
+    const double *ns = of->ns[model];
     double sum = 0;
 
+    (void)ret_way;
+    memset(ret_load, 0, p->ep_count * sizeof(*ret_load));
     for (size_t u = 0; u < p->unit_count; u++) {
         size_t best = 0;
         double least = INFINITY;
@@ -52,54 +53,44 @@ static double assign(const struct tun_problem *p, const double *ns, double rate,
                 best = k;
             }
         }
-        io_load[best] += rate * ns[best * p->unit_count + u];
-        sum += rate * least;
+        ret_load[best] += ns[best * p->unit_count + u];
+        sum += least;
     }
     return sum;
 }
 
-static double cheapest(void *arg, const double *price, double *ret_load, void *ret_column)
+int tun_mix_divide(const struct tun_wish *wishes, size_t count, enum tun_share objective,
+                   struct tun_division *ret)
 {
-    const struct units *of = arg;
-    double sum = 0;
+    struct units of = {.wishes = wishes};
+    struct tun_columns c = {
+        .wishes = wishes, .count = count, .objective = objective, .way = assign, .arg = &of};
+    int r = 0;
 
-    (void)ret_column;
-    memset(ret_load, 0, of->wishes[0].p->ep_count * sizeof(*ret_load));
-    for (size_t m = 0; m < of->count; m++) {
-        sum += assign(of->wishes[m].p, of->ns[m], of->wishes[m].rate, price, ret_load);
-    }
-    return sum;
-}
-
-double tun_mix_bound_ns(const struct tun_wish *wishes, size_t count, double *ret_limits)
-{
-    const struct tun_problem *first = wishes[0].p;
-    struct units of = {.wishes = wishes, .count = count};
-    struct tun_work w = {
-        .eps = first->eps, .ep_count = first->ep_count, .cheapest = cheapest, .arg = &of};
-    struct tun_division d = TUN_DIVISION_NULL;
-    bool known = true;
-
+    *ret = TUN_DIVISION_NULL;
     for (size_t m = 0; m < count; m++) {
         of.ns[m] = core_times(wishes[m].p);
-        known = known && of.ns[m];
+        r = of.ns[m] ? r : -ENOMEM;
     }
-    if (known) {
-        tun_divide(&w, &d);
+    if (r == 0) {
+        r = tun_columns_divide(&c, ret);
     }
-    for (size_t k = 0; k < first->ep_count; k++) {
-        ret_limits[k] = d.price[k] * first->eps[k].cores;
-    }
-    tun_division_deinit(&d);
     for (size_t m = 0; m < count; m++) {
         free(of.ns[m]);
     }
-    return d.bound_ns;
+    return r;
 }
 
 double tun_bound_limits(const struct tun_problem *p, double *ret_limits)
 {
-    return tun_mix_bound_ns(&(struct tun_wish){p, 1}, 1, ret_limits);
+    struct tun_division d;
+
+    (void)tun_mix_divide(&(struct tun_wish){p, 1}, 1, TUN_FAIR, &d);
+    for (size_t k = 0; k < p->ep_count; k++) {
+        ret_limits[k] = d.price[k] * p->eps[k].cores;
+    }
+    tun_division_deinit(&d);
+    return d.bound_ns;
 }
 
 double tun_bound_ns(const struct tun_problem *p)

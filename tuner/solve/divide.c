@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Revised simplex of eps + 1 rows, with the inverse of its basis. */
+/* Revised simplex of eps + 1 rows, and one for time_ns, with the inverse of its basis. */
 #include "tuner/solve/divide.h"
 
 #include "base/base.h"
@@ -7,19 +7,23 @@
 #define GAP 1e-9
 #define ROUNDS_MAX 20000
 
+enum { MAKESPAN, SPARE, COLUMN };
+
 struct lp {
-    size_t rows;                                      /* an EP each, and the sum of the mix */
+    const struct tun_work *w;
+    size_t rows; /* an EP each, the sum of the mix, and the time if costs count */
+    bool costs_count;
     double inverse[TUN_DIVIDE_ROWS][TUN_DIVIDE_ROWS]; /* of the basis */
     double value[TUN_DIVIDE_ROWS];                    /* of the basic variables */
-    double cost[TUN_DIVIDE_ROWS];                     /* 1: the makespan, else 0 */
-    bool is_column[TUN_DIVIDE_ROWS];                  /* else the makespan, or spare time */
-    unsigned char *columns;                           /* [rows][column_bytes] */
-    size_t column_bytes;
+    double cost[TUN_DIVIDE_ROWS];                     /* of those that are columns, else 0 */
+    uint8_t is[TUN_DIVIDE_ROWS];
+    unsigned char *columns;   /* [TUN_DIVIDE_ROWS][column_bytes] */
+    double scale, cost_scale; /* figures here are divided by them, and so near 1 */
 };
 
-/* The variable with this column comes in. @says: which it is; NULL: spare time. Return: false if it
+/* The variable with this column comes in. @says: of a COLUMN, which it is. Return: false if it
  * cannot. */
-static bool pivot(struct lp *l, const double *column, const void *says)
+static bool pivot(struct lp *l, const double *column, double cost, uint8_t is, const void *says)
 {
     double d[TUN_DIVIDE_ROWS] = {0}, least = INFINITY;
     size_t out = l->rows;
@@ -49,45 +53,62 @@ static bool pivot(struct lp *l, const double *column, const void *says)
         }
         l->value[i] = i == out ? least : base_max(l->value[i] - d[i] * least, 0.0);
     }
-    l->cost[out] = 0;
-    l->is_column[out] = says != NULL;
-    if (says && l->column_bytes) {
-        memcpy(l->columns + out * l->column_bytes, says, l->column_bytes);
+    l->cost[out] = cost;
+    l->is[out] = is;
+    if (is == COLUMN) {
+        memcpy(l->columns + out * l->w->column_bytes, says, l->w->column_bytes);
     }
     return true;
 }
 
 /* Rows: cores_k P - load_k - s_k = 0 and sum of the mix = 1. Basis: P, one column, and the spare
  * time s_k of every EP but the one that takes longest. */
-static void start(struct lp *l, const struct tun_work *w, const double *load)
+static void start(struct lp *l, const double *load, const void *says)
 {
-    size_t eps = w->ep_count, top = 0;
-    double top_cores;
+    const struct tun_ep *ep = l->w->eps;
+    size_t eps = l->w->ep_count, top = 0;
 
+    l->rows = eps + 1;
     for (size_t k = 1; k < eps; k++) {
-        if (load[k] / w->eps[k].cores > load[top] / w->eps[top].cores) {
-            top = k;
-        }
+        top = load[k] / ep[k].cores > load[top] / ep[top].cores ? k : top;
     }
-    top_cores = w->eps[top].cores;
     /* P from row top; s_k = cores_k P - load_k; the mix from the last row */
-    l->inverse[top][top] = 1 / top_cores;
-    l->inverse[top][eps] = load[top] / top_cores;
-    l->cost[top] = 1;
-    l->value[top] = load[top] / top_cores;
     for (size_t k = 0; k < eps; k++) {
-        if (k != top) {
-            double cores = w->eps[k].cores;
+        double part = (k == top ? 1.0 : ep[k].cores) / ep[top].cores;
 
-            l->inverse[k][top] = cores / top_cores;
-            l->inverse[k][eps] = cores * load[top] / top_cores - load[k];
-            l->inverse[k][k] = -1;
-            l->value[k] = base_max(l->inverse[k][eps], 0.0);
-        }
+        l->inverse[k][k] = -1;
+        l->inverse[k][top] = part;
+        l->inverse[k][eps] = (part * load[top] - (k == top ? 0 : load[k])) / l->scale;
+        l->value[k] = base_max(l->inverse[k][eps], 0.0);
+        l->is[k] = k == top ? MAKESPAN : SPARE;
     }
     l->inverse[eps][eps] = 1;
     l->value[eps] = 1;
-    l->is_column[eps] = true;
+    l->cost[eps] = load[eps] / l->cost_scale;
+    l->is[eps] = COLUMN;
+    memcpy(l->columns + eps * l->w->column_bytes, says, l->w->column_bytes);
+}
+
+/* One more row, P + s = time_ns, with s in the basis. From now on costs count, not P. */
+static void count_costs(struct lp *l)
+{
+    size_t last = l->rows++, p = 0;
+
+    while (l->is[p] != MAKESPAN) {
+        p++;
+    }
+    for (size_t j = 0; j < last; j++) {
+        l->inverse[last][j] = -l->inverse[p][j];
+    }
+    l->inverse[last][last] = 1;
+    l->value[last] = base_max(l->w->time_ns / l->scale - l->value[p], 0.0);
+    l->is[last] = SPARE;
+    l->costs_count = true;
+}
+
+static double cost_of(const struct lp *l, size_t basic)
+{
+    return l->costs_count ? l->cost[basic] : l->is[basic] == MAKESPAN;
 }
 
 static void prices(const struct lp *l, double *ret)
@@ -95,116 +116,143 @@ static void prices(const struct lp *l, double *ret)
     for (size_t j = 0; j < l->rows; j++) {
         ret[j] = 0;
         for (size_t i = 0; i < l->rows; i++) {
-            ret[j] += l->cost[i] * l->inverse[i][j];
+            ret[j] += cost_of(l, i) * l->inverse[i][j];
         }
     }
 }
 
-static double makespan(const struct lp *l)
+static double reached(const struct lp *l)
 {
     double sum = 0;
 
     for (size_t i = 0; i < l->rows; i++) {
-        sum += l->cost[i] * l->value[i];
+        sum += cost_of(l, i) * l->value[i];
     }
-    return sum;
+    return sum * (l->costs_count ? l->cost_scale : l->scale);
 }
 
-/* Scales prices so that sum price cores = 1. Return: the price of the cheapest column. */
-static double ask(const struct tun_work *w, const double *price, double *ret_price,
-                  double *ret_load, void *ret_column)
+/* Of P, scales prices so that sum price cores = 1. Return: the bound that they prove. */
+static double ask(const struct lp *l, const double *price, double *ret_price, double *ret_load,
+                  void *ret_column)
 {
-    double sum = 0;
+    const struct tun_work *w = l->w;
+    double sum = 0, scale;
 
     for (size_t k = 0; k < w->ep_count; k++) {
         sum += base_max(price[k], 0.0) * w->eps[k].cores;
     }
+    scale = l->costs_count ? l->cost_scale / l->scale : 1 / sum;
     for (size_t k = 0; k < w->ep_count; k++) {
-        ret_price[k] = base_max(price[k], 0.0) / sum;
+        ret_price[k] = base_max(price[k], 0.0) * scale;
     }
-    return w->cheapest(w->arg, ret_price, ret_load, ret_column);
+    ret_price[w->ep_count] = l->costs_count;
+    return w->cheapest(w->arg, ret_price, ret_load, ret_column) -
+           (l->costs_count ? sum * scale * w->time_ns : 0);
 }
 
 static void take(const struct lp *l, struct tun_division *ret)
 {
+    size_t bytes = l->w->column_bytes;
+
     for (size_t i = 0; i < l->rows; i++) {
-        if (l->is_column[i] && l->value[i] > 0) {
+        if (l->is[i] == COLUMN && l->value[i] > 0) {
             ret->share[ret->count] = l->value[i];
-            if (l->column_bytes) {
-                memmove(l->columns + ret->count * l->column_bytes, l->columns + i * l->column_bytes,
-                        l->column_bytes);
-            }
-            ret->count++;
+            memmove(l->columns + ret->count++ * bytes, l->columns + i * bytes, bytes);
         }
     }
     ret->columns = l->columns;
 }
 
-/* Which spare time is worth more than none at these prices. Return: ep_count: none. */
-static size_t worth_sparing(const struct tun_work *w, const double *price)
+/* Which variable that is not a column is worth to come in at these prices. Return: what it is;
+ * COLUMN: none. */
+static uint8_t worth_more(const struct lp *l, const double *price, double *ret_column)
 {
-    size_t spare = w->ep_count;
-    double least = 0;
+    const struct tun_work *w = l->w;
+    size_t eps = w->ep_count, best = 0;
+    double least = 0, p = l->costs_count ? -price[eps + 1] : 0;
+    bool spare_time = l->costs_count && p < -1e-12;
 
-    for (size_t k = 0; k < w->ep_count; k++) {
+    for (size_t k = 0; k < eps; k++) {
         if (price[k] < least) {
             least = price[k];
-            spare = k;
+            best = k;
         }
+        p -= l->costs_count ? price[k] * w->eps[k].cores : 0;
     }
-    return spare < w->ep_count && least * w->eps[spare].cores < -1e-12 ? spare : w->ep_count;
+    if (least * w->eps[best].cores < -1e-12) {
+        ret_column[best] = -1;
+        return SPARE;
+    }
+    if (spare_time || p < -1e-12) {
+        for (size_t k = 0; !spare_time && k < eps; k++) {
+            ret_column[k] = w->eps[k].cores;
+        }
+        ret_column[eps + 1] = 1;
+        return spare_time ? SPARE : MAKESPAN;
+    }
+    return COLUMN;
 }
 
-void tun_divide(const struct tun_work *w, struct tun_division *ret)
+/* Takes columns in until none makes what is reached less. */
+static void improve(struct lp *l, void *says, double *ret_bound, double *ret_reached,
+                    double *ret_price)
 {
-    struct lp l = {.rows = w->ep_count + 1, .column_bytes = w->column_bytes};
-    double load[PL_EP_MAX], asked[PL_EP_MAX], price[TUN_DIVIDE_ROWS] = {0}, scale;
-    size_t eps = w->ep_count;
+    double load[TUN_DIVIDE_ROWS], asked[TUN_DIVIDE_ROWS], price[TUN_DIVIDE_ROWS], bound;
+    size_t eps = l->w->ep_count;
+
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        double column[TUN_DIVIDE_ROWS] = {0};
+        uint8_t is;
+
+        prices(l, price);
+        bound = ask(l, price, asked, load, says);
+        if (bound > *ret_bound || round == 0) {
+            *ret_bound = bound;
+            memcpy(ret_price, asked, eps * sizeof(*asked));
+        }
+        *ret_reached = reached(l);
+        if (*ret_reached <= *ret_bound + GAP * (l->costs_count ? l->cost_scale : *ret_bound)) {
+            break;
+        }
+        is = worth_more(l, price, column);
+        for (size_t k = 0; is == COLUMN && k < eps; k++) {
+            column[k] = -load[k] / l->scale;
+            column[eps] = 1;
+        }
+        if (!pivot(l, column, is == COLUMN ? load[eps] / l->cost_scale : 0, is, says)) {
+            break;
+        }
+    }
+    *ret_reached = reached(l);
+}
+
+int tun_divide(const struct tun_work *w, struct tun_division *ret)
+{
+    struct lp l = {.w = w, .scale = 1, .cost_scale = 1};
+    double load[TUN_DIVIDE_ROWS] = {0}, price[TUN_DIVIDE_ROWS], asked[TUN_DIVIDE_ROWS];
     base_autofree void *says = calloc(1, w->column_bytes + 1);
 
     *ret = TUN_DIVISION_NULL;
-    l.columns = calloc(l.rows, w->column_bytes + 1);
+    l.columns = calloc(TUN_DIVIDE_ROWS, w->column_bytes + 1);
     if (!says || !l.columns) {
         free(l.columns);
-        return;
+        return -ENOMEM;
     }
-    for (size_t k = 0; k < eps; k++) {
+    for (size_t k = 0; k < w->ep_count; k++) {
         price[k] = 1;
     }
-    ret->bound_ns = scale = ask(w, price, ret->price, load, says); /* all figures are near 1 */
-    for (size_t k = 0; k < eps; k++) {
-        load[k] /= scale;
+    l.scale = ask(&l, price, asked, load, says);
+    l.scale = l.scale > 0 ? l.scale : w->time_ns;
+    l.cost_scale = load[w->ep_count] > 0 ? load[w->ep_count] : 1;
+    start(&l, load, says);
+    improve(&l, says, &ret->bound_ns, &ret->ns, ret->price);
+    ret->kept = w->time_ns > 0 && ret->ns <= w->time_ns;
+    if (ret->kept) {
+        count_costs(&l);
+        improve(&l, says, &ret->cost_bound, &ret->cost, ret->price);
     }
-    start(&l, w, load);
-    memcpy(l.columns + eps * w->column_bytes, says, w->column_bytes);
-    for (int round = 0; round < ROUNDS_MAX; round++) {
-        double column[TUN_DIVIDE_ROWS] = {0}, bound;
-        size_t spare;
-
-        prices(&l, price);
-        bound = ask(w, price, asked, load, says);
-        if (bound > ret->bound_ns) {
-            ret->bound_ns = bound;
-            memcpy(ret->price, asked, sizeof(asked));
-        }
-        if (makespan(&l) * scale <= ret->bound_ns * (1 + GAP)) {
-            break;
-        }
-        spare = worth_sparing(w, price);
-        if (spare < eps) {
-            column[spare] = -1;
-        } else {
-            for (size_t k = 0; k < eps; k++) {
-                column[k] = -load[k] / scale;
-            }
-            column[eps] = 1;
-        }
-        if (!pivot(&l, column, spare < eps ? NULL : says)) {
-            break;
-        }
-    }
-    ret->ns = makespan(&l) * scale;
     take(&l, ret);
+    return 0;
 }
 
 void tun_division_deinit(struct tun_division *d)

@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 #include "tuner/eval.h"
-#include "tuner/solve/divide.h"
+#include "tuner/solve/mix_columns.h"
 
 /* Cheapest ends of a route: from unit u on, which runs on EP k, with c changes left. */
 struct path {
@@ -54,9 +54,11 @@ static void read_route(const struct search *s, const struct tun_problem *p, size
 }
 
 /* Return: what the model's cheapest route costs at these prices of a core. */
-static double cheapest_route(const struct search *s, const struct tun_problem *p,
-                             const double *price, struct tun_route *ret)
+static double cheapest_route(void *arg, size_t model, const double *price, double *ret_load,
+                             void *ret_route)
 {
+    const struct search *s = arg;
+    const struct tun_problem *p = s->wishes[model].p;
     size_t states = (s->changes + 1) * s->ep_count, best = 0;
     double *next = s->path.cost, *now = next + states, *swap;
 
@@ -88,31 +90,13 @@ static double cheapest_route(const struct search *s, const struct tun_problem *p
         next[k] += price[k] * tun_handoff_ns(p, 0);
         best = next[k] < next[best] ? k : best;
     }
-    read_route(s, p, best, ret);
+    read_route(s, p, best, ret_route);
+    tun_route_load(p, ret_route, ret_load);
     return next[best];
 }
 
-/* A column: a route for each model. */
-static double cheapest(void *arg, const double *price, double *ret_load, void *ret_column)
-{
-    const struct search *s = arg;
-    struct tun_route *routes = ret_column;
-    double sum = 0, load[PL_EP_MAX];
-
-    memset(ret_load, 0, s->ep_count * sizeof(*ret_load));
-    for (size_t m = 0; m < s->count; m++) {
-        const struct tun_wish *w = &s->wishes[m];
-
-        sum += w->rate * cheapest_route(s, w->p, price, &routes[m]);
-        tun_route_load(w->p, &routes[m], load);
-        for (size_t k = 0; k < s->ep_count; k++) {
-            ret_load[k] += w->rate * load[k];
-        }
-    }
-    return sum;
-}
-
-static bool valid(const struct tun_wish *wishes, size_t count, size_t changes)
+static bool valid(const struct tun_wish *wishes, size_t count, enum tun_share objective,
+                  size_t changes)
 {
     const struct tun_problem *first = count ? wishes[0].p : NULL;
     bool right = count > 0 && count <= TUN_MIX_MAX && changes <= TUN_CHANGES_MAX;
@@ -120,8 +104,10 @@ static bool valid(const struct tun_wish *wishes, size_t count, size_t changes)
     for (size_t m = 0; right && m < count; m++) {
         const struct tun_problem *p = wishes[m].p;
 
-        right = tun_positive(wishes[m].rate) && p->unit_count > 0 && p->ep_count > 0 &&
-                p->ep_count == first->ep_count && p->boards.count <= 1;
+        right = tun_positive(wishes[m].rate) &&
+                (objective != TUN_WEIGHTED || tun_positive(wishes[m].weight)) &&
+                p->unit_count > 0 && p->ep_count > 0 && p->ep_count == first->ep_count &&
+                p->boards.count <= 1;
         for (size_t k = 0; right && k < p->ep_count; k++) {
             right = p->eps[k].cores == first->eps[k].cores &&
                     strcmp(p->eps[k].name, first->eps[k].name) == 0;
@@ -147,72 +133,139 @@ static int by_model_and_share(const void *a, const void *b)
                                 : (x->share < y->share) - (x->share > y->share);
 }
 
-/* Adds up the columns' routes. */
-static void deal(const struct search *s, const struct tun_division *d, struct tun_mix *ret)
+static struct tun_dealt *dealt_to(struct tun_mix *mix, size_t model, const struct tun_route *route)
+{
+    size_t i = 0;
+
+    while (i < mix->count &&
+           !(mix->dealt[i].model == model && same_route(&mix->dealt[i].route, route))) {
+        i++;
+    }
+    mix->count = base_max(mix->count, i + 1);
+    mix->dealt[i].model = model;
+    mix->dealt[i].route = *route;
+    return &mix->dealt[i];
+}
+
+/* Adds up the columns' routes. @times: of each wish. */
+static void deal(const struct search *s, const struct tun_division *d, double times,
+                 struct tun_mix *ret)
 {
     double load[PL_EP_MAX];
 
-    for (size_t c = 0; c < d->count; c++) {
-        const struct tun_route *routes = (const struct tun_route *)d->columns + c * s->count;
+    for (size_t i = 0; i < d->count * s->count; i++) {
+        const struct tun_route *route = (const struct tun_route *)d->columns + i;
+        size_t m = i % s->count;
+        double share = times * d->share[i / s->count];
 
-        for (size_t m = 0; m < s->count; m++) {
-            size_t i = 0;
-
-            while (i < ret->count &&
-                   !(ret->dealt[i].model == m && same_route(&ret->dealt[i].route, &routes[m]))) {
-                i++;
-            }
-            ret->count = base_max(ret->count, i + 1);
-            ret->dealt[i].model = m;
-            ret->dealt[i].route = routes[m];
-            ret->dealt[i].share += d->share[c];
-            tun_route_load(s->wishes[m].p, &routes[m], load);
-            for (size_t k = 0; k < s->ep_count; k++) {
-                ret->busy[k] += d->share[c] * s->wishes[m].rate * load[k] /
-                                (d->ns * s->wishes[0].p->eps[k].cores);
-            }
+        if (route->stages == 0) {
+            continue;
         }
+        dealt_to(ret, m, route)->share += share;
+        ret->given[m] += share;
+        tun_route_load(s->wishes[m].p, route, load);
+        for (size_t k = 0; k < s->ep_count; k++) {
+            ret->busy[k] += share * s->wishes[m].rate * load[k] /
+                            ((double)BASE_NS_PER_S * s->wishes[0].p->eps[k].cores);
+        }
+    }
+    for (size_t i = 0; i < ret->count; i++) {
+        ret->dealt[i].share /= ret->given[ret->dealt[i].model];
     }
     qsort(ret->dealt, ret->count, sizeof(*ret->dealt), by_model_and_share);
 }
 
-int tun_mix_solve(const struct tun_wish *wishes, size_t count, size_t changes, struct tun_mix *ret)
+/* Return: all weighted frames that are wished, a second. */
+static double wished(const struct search *s)
+{
+    double sum = 0;
+
+    for (size_t m = 0; m < s->count; m++) {
+        sum += s->wishes[m].weight * s->wishes[m].rate;
+    }
+    return sum;
+}
+
+/* What a division or its bound is in figures of the objective. */
+static double value_of(const struct search *s, enum tun_share objective, double ns, double cost)
+{
+    switch (objective) {
+    case TUN_FAIR:
+        return (double)BASE_NS_PER_S / ns;
+    case TUN_ENERGY:
+        return cost / (double)BASE_NS_PER_S;
+    default:
+        return base_max(wished(s) - cost / (double)BASE_NS_PER_S, 0.0);
+    }
+}
+
+static void tell(const struct search *s, const struct tun_division *d, struct tun_mix *ret)
+{
+    const struct tun_ep *eps = s->wishes[0].p->eps;
+    double sum = 0;
+
+    deal(s, d, ret->objective == TUN_FAIR ? (double)BASE_NS_PER_S / d->ns : 1, ret);
+    ret->value = value_of(s, ret->objective, d->ns, d->cost);
+    ret->lambda = INFINITY;
+    for (size_t m = 0; m < s->count; m++) {
+        ret->lambda = base_min(ret->lambda, ret->given[m]);
+    }
+    for (size_t k = 0; k < s->ep_count; k++) {
+        ret->worth[k] = d->price[k] * (ret->objective == TUN_FAIR ? ret->value : 1);
+        sum += ret->worth[k] * eps[k].cores;
+    }
+    for (size_t k = 0; sum > 0 && k < s->ep_count; k++) {
+        ret->limits[k] = ret->worth[k] * eps[k].cores / sum;
+    }
+}
+
+/* Divides, fairly if the wishes cannot be kept. */
+static int divide(struct tun_columns *c, struct tun_division *d)
+{
+    int r = tun_columns_divide(c, d);
+
+    if (r == 0 && c->objective == TUN_ENERGY && !d->kept) {
+        c->objective = TUN_FAIR;
+    }
+    return r;
+}
+
+int tun_mix_solve(const struct tun_wish *wishes, size_t count, enum tun_share objective,
+                  size_t changes, struct tun_mix *ret)
 {
     struct search s = {.wishes = wishes, .count = count, .changes = changes};
-    struct tun_division d = TUN_DIVISION_NULL;
-    struct tun_work w = {.cheapest = cheapest, .arg = &s};
+    struct tun_division d = TUN_DIVISION_NULL, bound = TUN_DIVISION_NULL;
+    struct tun_columns c = {.wishes = wishes,
+                            .count = count,
+                            .objective = objective,
+                            .way_bytes = sizeof(struct tun_route),
+                            .way = cheapest_route,
+                            .arg = &s};
     size_t units = 0, states;
-    double least = 0;
     int r;
 
     *ret = TUN_MIX_NULL;
-    if (!valid(wishes, count, changes)) {
+    if (!valid(wishes, count, objective, changes)) {
         return -EINVAL;
     }
-    w.eps = wishes[0].p->eps;
-    w.ep_count = s.ep_count = wishes[0].p->ep_count;
-    w.column_bytes = count * sizeof(struct tun_route);
+    s.ep_count = wishes[0].p->ep_count;
     for (size_t m = 0; m < count; m++) {
         units = base_max(units, wishes[m].p->unit_count);
     }
     states = (changes + 1) * s.ep_count;
     s.path.cost = calloc(2 * states, sizeof(*s.path.cost));
     s.path.to = calloc(units * states, sizeof(*s.path.to));
-    ret->dealt = calloc((s.ep_count + 1) * count, sizeof(*ret->dealt));
-    r = s.path.cost && s.path.to && ret->dealt ? 0 : -ENOMEM;
+    ret->dealt = calloc(TUN_DIVIDE_ROWS * count, sizeof(*ret->dealt));
+    r = s.path.cost && s.path.to && ret->dealt ? divide(&c, &d) : -ENOMEM;
     if (r == 0) {
-        least = tun_mix_bound_ns(wishes, count, ret->limits);
-        tun_divide(&w, &d);
-        r = least > 0 && d.bound_ns > 0 ? 0 : -ENOMEM;
+        r = tun_mix_divide(wishes, count, c.objective, &bound);
     }
     if (r == 0) {
-        ret->lambda = (double)BASE_NS_PER_S / d.ns;
-        ret->bound = (double)BASE_NS_PER_S / least;
-        for (size_t k = 0; k < s.ep_count; k++) {
-            ret->limits[k] = d.price[k] * w.eps[k].cores;
-        }
-        deal(&s, &d, ret);
+        ret->objective = c.objective;
+        ret->bound = value_of(&s, c.objective, bound.bound_ns, bound.cost_bound);
+        tell(&s, &d, ret);
     }
+    tun_division_deinit(&bound);
     tun_division_deinit(&d);
     free(s.path.cost);
     free(s.path.to);

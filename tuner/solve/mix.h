@@ -6,29 +6,28 @@
  * Model m is to have rate_m frames a second. Its frames may take different routes: a route runs the
  * units in order on cores of some EP each, one core a unit, and changes the EP at most a few times;
  * each change, and the frame itself, costs a hand-off (tun_handoff_ns()). Of the routes r of all
- * models, x_mr frames a second are wanted with
- *     max lambda:  sum_r x_mr = lambda rate_m,  sum_mr x_mr a_r[k] <= cores_k
- * where a_r[k] is the time that a frame takes cores of EP k. This is tun_divide() with a column for
- * each choice of a route for every model, the cheapest of which has each model's cheapest route: a
- * shortest path over (unit, EP, changes left). Whole copies of a model and pipelines are routes.
+ * models, x_mr frames a second are wanted with sum_mr x_mr a_r[k] <= cores_k, where a_r[k] is the
+ * time that a frame takes cores of EP k, and
+ *
+ *     TUN_FAIR      max lambda:                     sum_r x_mr = lambda rate_m
+ *     TUN_ENERGY    min sum_mrk x_mr a_r[k] e_k:    sum_r x_mr = rate_m
+ *     TUN_WEIGHTED  max sum_m weight_m x_m:         sum_r x_mr = x_m <= rate_m
+ *
+ * with e_k = tun_core_price(). All are tun_divide() with a column for each choice of a route for
+ * every model, the cheapest of which has each model's cheapest route: a shortest path over (unit,
+ * EP, changes left). Whole copies of a model and pipelines are routes. With TUN_WEIGHTED a column
+ * may leave models out, for their weight; the fewest weighted frames are left out.
  * The bound lets every unit of every frame run anywhere, by teams of any width, without hand-off:
- * tun_bound_ns() with the units of all models, weighed by the rates. No plan passes it.
+ * the same with the units of all models, weighed by the rates. No plan passes it.
  *
  * The mix is the maximum for one-core teams whose cores are always busy: what queues cost in time,
  * and what models cost each other in caches and memory, is not in it.
  */
 #pragma once
 
-#include "tuner/problem.h"
+#include "tuner/solve/wish.h"
 
-#define TUN_MIX_MAX 32u    /* models */
 #define TUN_CHANGES_MAX 7u /* of the EP, in a route */
-
-struct tun_wish {
-    const struct tun_problem *p; /* borrowed; all of the same EPs, every unit's cost known for one
-                                  * core */
-    double rate;                 /* frames a second, > 0 */
-};
 
 struct tun_route {
     uint16_t stages;                    /* changes + 1 */
@@ -38,29 +37,31 @@ struct tun_route {
 
 struct tun_dealt { /* to a route of a model */
     size_t model;
-    double share; /* of the model's frames */
+    double share; /* of the model's frames that are given; they sum to 1 */
     struct tun_route route;
 };
 
 struct tun_mix {
-    double lambda;            /* of each wish; at least 1: all are kept */
-    double bound;             /* lambda is at most this */
-    double limits[PL_EP_MAX]; /* by how much the EP's cores limit it; they sum to 1 */
-    double busy[PL_EP_MAX];   /* of the EP's cores, if lambda of the wishes is asked for */
+    enum tun_share objective; /* as asked; TUN_FAIR instead of TUN_ENERGY if not all is kept */
+    double lambda;            /* the least part of a wish that is given; at least 1: all are kept */
+    /* FAIR: lambda; ENERGY: the sum of busy cores times e_k; WEIGHTED: weighted frames a second */
+    double value;
+    double bound;              /* value is at most this, with ENERGY at least */
+    double worth[PL_EP_MAX];   /* by how much a small part of a core more betters value, a core */
+    double limits[PL_EP_MAX];  /* worth times cores, in parts that sum to 1; all 0: no cores limit
+                                * it */
+    double busy[PL_EP_MAX];    /* of the EP's cores, if so many frames come as are given */
+    double given[TUN_MIX_MAX]; /* of each wish */
     size_t count;
     struct tun_dealt *dealt; /* [count], by model, largest share first; owned */
 };
 #define TUN_MIX_NULL ((struct tun_mix){0})
 
-/** tun_mix_bound_ns() - of a second, what each core is busy at least for all wishes: 1e9 over the
- * bound. @wishes: [count], valid for tun_mix_solve(). @ret_limits: [ep_count], as
- * tun_bound_limits(). Return: ns; 0 if memory lacks. */
-double tun_mix_bound_ns(const struct tun_wish *wishes, size_t count, double *ret_limits);
-
 /** tun_mix_solve() - @wishes: [count]. @changes: of the EP in a route, at most. @ret:
- * tun_mix_deinit(), also after a failure. Return: 0; -EINVAL: no model, too many, a rate or an EP
- * that makes no sense, or an unknown cost; -ENOMEM. */
-int tun_mix_solve(const struct tun_wish *wishes, size_t count, size_t changes, struct tun_mix *ret);
+ * tun_mix_deinit(), also after a failure. Return: 0; -EINVAL: no model, too many, a rate, a weight
+ * or an EP that makes no sense, or an unknown cost; -ENOMEM. Threads: any. */
+int tun_mix_solve(const struct tun_wish *wishes, size_t count, enum tun_share objective,
+                  size_t changes, struct tun_mix *ret);
 void tun_mix_deinit(struct tun_mix *m);
 
 /** tun_route_load() - what a frame of the route takes of the cores. @ret_ns: [ep_count]. */

@@ -29,6 +29,8 @@ static void mixed_init(struct mixed *x, size_t models, size_t ep_count, double h
 
     for (size_t k = 0; k < ep_count; k++, name[0]++) {
         eps[k] = (struct tun_ep){.cores = (uint16_t)t_range(1, 3), .speed = 1, .bandwidth = 1};
+        eps[k].speed = (double)t_range(1, 10) / 10;
+        eps[k].watts = t_range(0, 1) ? (double)t_range(1, 50) / 10 : 0;
         snprintf(eps[k].name, sizeof(eps[k].name), "%s", name);
     }
     x->count = models;
@@ -84,33 +86,32 @@ static double brute(const struct tun_problem *p, const double *price, size_t cha
 static void check_routes(const struct mixed *x, size_t changes, const struct tun_mix *mix)
 {
     const struct tun_ep *eps = x->p[0].eps;
-    double share[MODELS] = {0}, load[8], busy[8] = {0}, most = 0;
+    double share[MODELS] = {0}, load[8], busy[8] = {0};
 
     for (size_t i = 0; i < mix->count; i++) {
         const struct tun_dealt *d = &mix->dealt[i];
         const struct tun_problem *p = &x->p[d->model];
+        double times = d->share * mix->given[d->model] * x->wishes[d->model].rate;
 
-        T_LE(d->route.stages, changes + 1);
-        T_EQ(d->route.last[d->route.stages - 1], p->unit_count - 1);
+        T_TRUE(d->route.stages <= changes + 1);
+        T_TRUE(d->route.last[d->route.stages - 1] == p->unit_count - 1);
         for (size_t s = 1; s < d->route.stages; s++) {
-            T_LT(d->route.last[s - 1], d->route.last[s]);
+            T_TRUE(d->route.last[s - 1] < d->route.last[s]);
             T_TRUE(d->route.ep[s - 1] != d->route.ep[s]);
         }
         share[d->model] += d->share;
         tun_route_load(p, &d->route, load);
         for (size_t k = 0; k < p->ep_count; k++) {
-            busy[k] +=
-                d->share * mix->lambda * x->wishes[d->model].rate * load[k] / 1e9 / eps[k].cores;
+            busy[k] += times * load[k] / 1e9 / eps[k].cores;
         }
     }
     for (size_t m = 0; m < x->count; m++) {
-        T_NEAR(share[m], 1, 1e-7);
+        T_TRUE(mix->given[m] == 0 || fabs(share[m] - 1) < 1e-7);
     }
     for (size_t k = 0; k < x->p[0].ep_count; k++) {
-        T_NEAR(busy[k], mix->busy[k], 1e-7);
-        most = base_max(most, busy[k]);
+        T_TRUE(fabs(busy[k] - mix->busy[k]) < 1e-7);
+        T_TRUE(busy[k] <= 1 + 1e-7);
     }
-    T_NEAR(most, 1, 1e-7);
 }
 
 /* Prices under which no routes whatever are cheaper prove that no mix of routes does more. */
@@ -124,20 +125,99 @@ TEST(no_routes_do_more)
 
         mixed_init(&x, (size_t)t_range(1, MODELS), (size_t)t_range(1, 3),
                    (double)t_range(0, 2) / 2);
-        T_EQ(tun_mix_solve(x.wishes, x.count, changes, &mix), 0);
+        T_EQ(tun_mix_solve(x.wishes, x.count, TUN_FAIR, changes, &mix), 0);
         check_routes(&x, changes, &mix);
         for (size_t k = 0; k < x.p[0].ep_count; k++) {
             T_TRUE(mix.limits[k] >= 0);
             limits += mix.limits[k];
             price[k] = mix.limits[k] / x.p[0].eps[k].cores;
+            T_NEAR(mix.worth[k], mix.lambda * price[k], 1e-9 * mix.lambda);
         }
         T_NEAR(limits, 1, 1e-9);
         for (size_t m = 0; m < x.count; m++) {
             sum += x.wishes[m].rate * brute(&x.p[m], price, changes);
+            T_NEAR(mix.given[m], mix.lambda, 1e-7 * mix.lambda);
         }
         T_NEAR(sum * mix.lambda / 1e9, 1, 1e-7);
+        T_NEAR(mix.value, mix.lambda, 1e-7 * mix.lambda);
         T_LE(mix.lambda, mix.bound * (1 + 1e-9));
         tun_mix_deinit(&mix);
+        mixed_deinit(&x);
+    }
+}
+
+/* What no mix passes: with the prices of the cores y, energy is at least
+ * sum_m rate_m min_r (e + y) a_mr - sum_k y_k cores_k, and weighted frames are at most
+ * sum_k y_k cores_k + sum_m rate_m max(0, weight_m - min_r y a_mr). */
+static double proved(const struct mixed *x, const struct tun_mix *mix, size_t changes)
+{
+    bool energy = mix->objective == TUN_ENERGY;
+    double price[8], sum = 0;
+
+    for (size_t k = 0; k < x->p[0].ep_count; k++) {
+        price[k] = mix->worth[k] + (energy ? tun_core_price(&x->p[0], k) : 0);
+        sum += (energy ? -1 : 1) * mix->worth[k] * x->p[0].eps[k].cores;
+    }
+    for (size_t m = 0; m < x->count; m++) {
+        double cost = brute(&x->p[m], price, changes) / 1e9;
+
+        sum += x->wishes[m].rate * (energy ? cost : base_max(x->wishes[m].weight - cost, 0.0));
+    }
+    return sum;
+}
+
+static double reached(const struct mixed *x, const struct tun_mix *mix)
+{
+    double sum = 0;
+
+    for (size_t k = 0; mix->objective == TUN_ENERGY && k < x->p[0].ep_count; k++) {
+        sum += mix->busy[k] * x->p[0].eps[k].cores * tun_core_price(&x->p[0], k);
+    }
+    for (size_t m = 0; mix->objective == TUN_WEIGHTED && m < x->count; m++) {
+        sum += mix->given[m] * x->wishes[m].rate * x->wishes[m].weight;
+    }
+    return sum;
+}
+
+/* @load: of what the cores can do fairly. */
+static void check_objective(struct mixed *x, enum tun_share objective, double load, size_t changes)
+{
+    struct tun_mix fair, mix;
+    double scale;
+
+    T_TRUE(tun_mix_solve(x->wishes, x->count, TUN_FAIR, changes, &fair) == 0);
+    for (size_t m = 0; m < x->count; m++) {
+        x->wishes[m].rate *= load * fair.lambda;
+        x->wishes[m].weight = (double)t_range(1, 10);
+    }
+    T_TRUE(tun_mix_solve(x->wishes, x->count, objective, changes, &mix) == 0);
+    check_routes(x, changes, &mix);
+    scale = base_max(mix.value, 1e-3);
+    if (objective == TUN_ENERGY && load > 1) {
+        T_TRUE(mix.objective == TUN_FAIR && fabs(mix.lambda * load - 1) < 1e-7);
+    } else {
+        T_NEAR(mix.value, reached(x, &mix), 1e-6 * scale);
+        T_NEAR(mix.value, proved(x, &mix, changes), 1e-6 * scale);
+        T_TRUE(objective == TUN_ENERGY ? mix.bound <= mix.value * (1 + 1e-7)
+                                       : mix.value <= mix.bound * (1 + 1e-7) + 1e-7);
+        T_TRUE(objective == TUN_WEIGHTED || fabs(mix.lambda - 1) < 1e-7);
+        T_TRUE(load > 1 || fabs(mix.lambda - 1) < 1e-6);
+    }
+    tun_mix_deinit(&fair);
+    tun_mix_deinit(&mix);
+}
+
+TEST(no_routes_take_less_energy_or_give_more_weight)
+{
+    for (int i = 0; i < t_times(2000); i++) {
+        struct mixed x;
+        double load = (double)t_range(1, 30) / 10 + 0.01;
+
+        t_note("problem %d", i);
+        mixed_init(&x, (size_t)t_range(1, MODELS), (size_t)t_range(1, 3),
+                   (double)t_range(0, 2) / 2);
+        check_objective(&x, i % 2 ? TUN_ENERGY : TUN_WEIGHTED, i % 20 == 1 ? 0.999999 : load,
+                        (size_t)t_range(0, 3));
         mixed_deinit(&x);
     }
 }
@@ -150,7 +230,7 @@ TEST(routes_reach_the_bound_where_changes_are_free)
         struct mixed x;
 
         mixed_init(&x, MODELS, 3, 0);
-        T_EQ(tun_mix_solve(x.wishes, x.count, 4, &mix), 0);
+        T_EQ(tun_mix_solve(x.wishes, x.count, TUN_FAIR, 4, &mix), 0);
         T_NEAR(mix.lambda, mix.bound, 1e-7 * mix.bound);
         tun_mix_deinit(&mix);
         mixed_deinit(&x);
@@ -167,7 +247,7 @@ TEST(one_model_and_more_changes)
 
         mixed_init(&x, 1, 2, 1);
         for (size_t changes = 0; changes <= 3; changes++) {
-            T_EQ(tun_mix_solve(x.wishes, 1, changes, &mix), 0);
+            T_EQ(tun_mix_solve(x.wishes, 1, TUN_FAIR, changes, &mix), 0);
             T_NEAR(mix.bound * x.wishes[0].rate * tun_bound_ns(&x.p[0]) / 1e9, 1, 1e-7);
             T_LE(before, mix.lambda * (1 + 1e-9));
             before = mix.lambda;
@@ -183,19 +263,20 @@ TEST(what_makes_no_sense_is_refused)
     struct mixed x;
 
     mixed_init(&x, 2, 2, 1);
-    T_EQ(tun_mix_solve(x.wishes, 0, 1, &mix), -EINVAL);
-    T_EQ(tun_mix_solve(x.wishes, TUN_MIX_MAX + 1, 1, &mix), -EINVAL);
-    T_EQ(tun_mix_solve(x.wishes, 2, TUN_CHANGES_MAX + 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, 0, TUN_FAIR, 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, TUN_MIX_MAX + 1, TUN_FAIR, 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, TUN_CHANGES_MAX + 1, &mix), -EINVAL);
     for (size_t i = 0; i < 4; i++) {
         x.wishes[1].rate = (double[]){0, -1, NAN, INFINITY}[i];
-        T_EQ(tun_mix_solve(x.wishes, 2, 1, &mix), -EINVAL);
+        T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, 1, &mix), -EINVAL);
     }
-    x.wishes[1].rate = 1;
+    x.wishes[1].rate = x.wishes[0].weight = 1;
+    T_EQ(tun_mix_solve(x.wishes, 2, TUN_WEIGHTED, 1, &mix), -EINVAL);
     x.p[1].eps[0].cores++;
-    T_EQ(tun_mix_solve(x.wishes, 2, 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, 1, &mix), -EINVAL);
     x.p[1].eps[0].cores--;
     tun_cell_at(&x.p[1].costs, 1, 1, 0)->ns = -1;
-    T_EQ(tun_mix_solve(x.wishes, 2, 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, 1, &mix), -EINVAL);
     tun_mix_deinit(&mix);
     mixed_deinit(&x);
 }

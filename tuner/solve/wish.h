@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** tuner/solve/wish.h - what each of several models on one set of cores is to have */
+#pragma once
+
+#include "tuner/problem.h"
+
+#define TUN_MIX_MAX 32u /* models */
+
+struct tun_wish {
+    const struct tun_problem *p; /* borrowed; all of the same EPs, every unit's cost known for one
+                                  * core */
+    double rate;                 /* frames a second, > 0 */
+    double weight;               /* of a frame, > 0; only TUN_WEIGHTED asks */
+    unsigned class;              /* a higher one goes first */
+    double deadline_ns;          /* of each frame, from its release; 0: none */
+};
+
+enum tun_share { TUN_FAIR, TUN_ENERGY, TUN_WEIGHTED }; /* tuner/solve/mix.h */
+
+/** tun_core_price() - Return: of a busy core of the EP: its watts if they are known of all EPs, else
+ * its speed relative to the fastest one, so that few fast cores are used. */
+double tun_core_price(const struct tun_problem *p, size_t ep);
