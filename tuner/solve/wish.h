@@ -17,6 +17,6 @@ struct tun_wish {
 
 enum tun_share { TUN_FAIR, TUN_ENERGY, TUN_WEIGHTED }; /* tuner/solve/mix.h */
 
-/** tun_core_price() - Return: of a busy core of the EP: its watts if they are known of all EPs, else
- * its speed relative to the fastest one, so that few fast cores are used. */
+/** tun_core_price() - Return: of a busy core of the EP: its watts, if they are known of all EPs;
+ * else its speed relative to the fastest one, so that few fast cores are used. */
 double tun_core_price(const struct tun_problem *p, size_t ep);

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deadlines that are admitted hold, whatever comes in whatever order; and much is admitted. */
+#include "base/base.h"
+#include "tests/harness.h"
+#include "tuner/pipesim/seats_sim.h"
+#include "tuner/solve/admit.h"
+
+#define MODELS 5u
+#define LANES 3u
+#define STOPS 3u
+#define UNITS 5u
+#define SEATS 3u
+#define EPISODE 400u
+
+struct set {
+    struct tun_wish wishes[MODELS];
+    struct tun_lane lane[MODELS * LANES];
+    double unit_ns[MODELS * LANES * STOPS * UNITS];
+    struct tun_lanes lanes;
+    size_t models;
+    double floor;
+};
+
+/* Adds a lane of a model with random stops on random seats. @ns: of a unit, at most. */
+static void add_lane(struct set *x, size_t model, double share, double ns)
+{
+    struct tun_lane *lane = &x->lane[x->lanes.count];
+    size_t first = 0, seat = (size_t)t_range(0, (int64_t)x->lanes.seats - 1);
+
+    *lane = (struct tun_lane){.model = model, .share = share};
+    lane->stages = x->lanes.seats == 1 ? 1 : (size_t)t_range(1, STOPS);
+    for (size_t j = 0; j < lane->stages; j++) {
+        double *unit_ns = &x->unit_ns[(x->lanes.count * STOPS + j) * UNITS];
+        struct tun_stop *stop = &lane->stops[j];
+
+        *stop = (struct tun_stop){.seat = seat, .first = first, .unit_ns = unit_ns};
+        stop->units = (size_t)t_range(1, UNITS);
+        for (size_t u = 0; u < stop->units; u++) {
+            unit_ns[u] = ns * (double)t_range(1, 100) / 100;
+        }
+        first += stop->units;
+        seat = (seat + 1) % x->lanes.seats;
+    }
+    x->lanes.count++;
+}
+
+/* Return: the load of the busiest seat. */
+static double load_of(const struct set *x)
+{
+    double load[SEATS] = {0}, most = 0;
+
+    for (size_t i = 0; i < x->lanes.count; i++) {
+        for (size_t j = 0; j < x->lane[i].stages; j++) {
+            const struct tun_stop *s = &x->lane[i].stops[j];
+
+            load[s->seat] +=
+                x->lane[i].share * x->wishes[x->lane[i].model].rate * tun_stop_ns(s, NULL) / 1e9;
+        }
+    }
+    for (size_t i = 0; i < x->lanes.seats; i++) {
+        most = base_max(most, load[i]);
+    }
+    return most;
+}
+
+/* @load: of the busiest seat. @late: deadlines are up to so many times what a frame takes alone. */
+static void set_init(struct set *x, double load, int64_t late)
+{
+    double times;
+
+    *x = (struct set){.lanes = {.seats = (size_t)t_range(1, SEATS), .lanes = x->lane}};
+    x->models = (size_t)t_range(2, MODELS);
+    x->floor = t_range(0, 2) == 0 ? (double)t_range(1, 20) / 100 : 0;
+    for (size_t m = 0; m < x->models; m++) {
+        size_t lanes = (size_t)t_range(1, LANES);
+        double alone_ns = 0, left = 1, ns = 1e5 * (double)t_range(1, 10);
+
+        for (size_t i = 0; i < lanes; i++) {
+            double share = i + 1 < lanes ? left * (double)t_range(10, 90) / 100 : left, sum = 0;
+
+            add_lane(x, m, share, ns);
+            left -= share;
+            for (size_t j = 0; j < x->lane[x->lanes.count - 1].stages; j++) {
+                sum += tun_stop_ns(&x->lane[x->lanes.count - 1].stops[j], NULL);
+            }
+            alone_ns = base_max(alone_ns, sum);
+        }
+        x->wishes[m] = (struct tun_wish){
+            .rate = (double)t_range(10, 1000), .weight = 1, .class = (unsigned)t_range(0, 2)};
+        if (t_range(0, 3) > 0) {
+            x->wishes[m].deadline_ns = alone_ns * (double)t_range(12, 10 * late) / 10;
+        }
+    }
+    times = load / load_of(x);
+    for (size_t m = 0; m < x->models; m++) {
+        x->wishes[m].rate *= times;
+    }
+    tun_lanes_due(x->wishes, &x->lanes);
+}
+
+static void shuffle(size_t *a, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t j = (size_t)t_range(0, (int64_t)i);
+
+        a[i] = a[j];
+        a[j] = i;
+    }
+}
+
+/* All at once with the longest unit of some stop just begun; or when they like. Models of no higher
+ * class than any with a deadline may send ten times their rate. */
+static void draw_run(const struct set *x, struct psim_seats *run)
+{
+    const struct tun_lane *blocker = &x->lane[t_range(0, (int64_t)x->lanes.count - 1)];
+    bool together = t_range(0, 2) > 0, too_many = t_range(0, 2) == 0;
+    unsigned lowest = UINT_MAX;
+    double before_ns = 0;
+    size_t longest;
+
+    *run = (struct psim_seats){.wishes = x->wishes,
+                               .lanes = &x->lanes,
+                               .models = x->models,
+                               .floor = x->floor,
+                               .window = 32,
+                               .vary = t_range(0, 3) == 0,
+                               .seed = t_random(),
+                               .frames = EPISODE,
+                               .arrivals = t_range(0, 3) == 0 ? PSIM_SPORADIC : PSIM_EARLIEST};
+    tun_stop_ns(&blocker->stops[0], &longest);
+    for (size_t u = 0; u < longest; u++) {
+        before_ns += blocker->stops[0].unit_ns[u];
+    }
+    for (size_t m = 0; m < x->models; m++) {
+        lowest = x->wishes[m].deadline_ns > 0 ? base_min(lowest, x->wishes[m].class) : lowest;
+    }
+    for (size_t m = 0; m < x->models; m++) {
+        double period_ns = 1e9 / x->wishes[m].rate;
+
+        run->weight[m] = (double)t_range(1, 10);
+        run->dealt[m] = (uint64_t)t_range(0, 20);
+        run->times[m] = t_range(0, 5) == 0 ? 0 : 1;
+        if (too_many && x->wishes[m].class <= lowest && t_range(0, 1)) {
+            run->times[m] = 10;
+        }
+        run->first_ns[m] = !together             ? period_ns * (double)t_range(0, 1000) / 1000
+                           : m == blocker->model ? 0
+                                                 : before_ns + 1;
+    }
+    shuffle(run->order, x->models);
+}
+
+/* All frames are within the bounds. */
+static void hold(const struct set *x, const struct tun_answer *a, uint64_t frames,
+                 struct psim_seen *seen)
+{
+    for (uint64_t episode = 0; episode * EPISODE < frames; episode++) {
+        struct psim_seats run;
+
+        draw_run(x, &run);
+        T_EQ(psim_seats_run(&run, seen), 0);
+        for (size_t m = 0; m < x->models; m++) {
+            if (x->wishes[m].deadline_ns > 0) {
+                T_EQ(seen->late[m], 0);
+                T_LE(seen->worst_ns[m], a->bound_ns[m] * (1 + 1e-9) + 1);
+            }
+        }
+    }
+}
+
+static uint64_t frames_of_a_problem(void)
+{
+    const char *frames = getenv("PIPED_ADMIT_FRAMES");
+
+    return frames ? strtoull(frames, NULL, 10) : 4000;
+}
+
+/* Half of the problems are at 95 % load. */
+TEST(what_is_admitted_is_in_time)
+{
+    uint64_t frames = frames_of_a_problem(), done = 0;
+    int admitted = 0, tried = 0, times = t_times(1000), near = 0, bounds = 0;
+    double load = 0, reached = 0;
+
+    while (admitted < times && tried < 100 * times) {
+        double wanted = tried % 2 ? 0.95 : (double)t_range(30, 98) / 100;
+        struct psim_seen seen = {0};
+        struct tun_answer a;
+        struct set x;
+
+        t_note("problem %d", tried);
+        set_init(&x, wanted, tried % 2 ? 100 : 20);
+        T_EQ(tun_admit(x.wishes, &x.lanes, x.floor, &a), 0);
+        T_NEAR(a.load, wanted, 1e-9);
+        tried++;
+        if (a.refusal != TUN_ADMITTED) {
+            continue;
+        }
+        hold(&x, &a, frames, &seen);
+        admitted++;
+        load += a.load;
+        for (size_t m = 0; m < x.models; m++) {
+            done += seen.done[m];
+            if (a.bound_ns[m] > 0) {
+                bounds++;
+                reached += seen.worst_ns[m] / a.bound_ns[m];
+                near += seen.worst_ns[m] > 0.9 * a.bound_ns[m];
+            }
+        }
+    }
+    printf("%d of %d problems admitted, mean load %.3f; %llu frames; of %d bounds %.2f reached in "
+           "the mean, %d nearly\n",
+           admitted, tried, load / admitted, (unsigned long long)done, bounds, reached / bounds,
+           near);
+    T_EQ(admitted, times);
+    T_LT(bounds, 100 * near);
+}
+
+/* The highest load that is still admitted, of 200 sets each. Deadlines are drawn anew for each model,
+ * from 1.2 times on, so the tightest counts. */
+TEST(much_is_admitted)
+{
+    for (int64_t late = 3; late <= 100; late *= 3) {
+        double sum = 0;
+        int times = t_times(200);
+
+        for (int i = 0; i < times; i++) {
+            double low = 0, high = 1;
+            struct tun_answer a;
+            struct set x;
+
+            set_init(&x, 1, late);
+            for (int step = 0; step < 10; step++) {
+                double load = (low + high) / 2, to = load / load_of(&x);
+
+                for (size_t m = 0; m < x.models; m++) {
+                    x.wishes[m].rate *= to;
+                }
+                T_EQ(tun_admit(x.wishes, &x.lanes, x.floor, &a), 0);
+                *(a.refusal == TUN_ADMITTED ? &low : &high) = load;
+            }
+            sum += low;
+        }
+        printf("deadlines up to %d times a frame alone: load %.3f\n", (int)late, sum / times);
+        T_TRUE(late < 81 || sum / times > 0.6);
+    }
+}
+
+/* Of any frames in a row each lane gets as many as tuner/solve/lanes.h says. */
+TEST(frames_are_dealt_evenly)
+{
+    for (int i = 0; i < t_times(200); i++) {
+        struct tun_lane lanes[4] = {0};
+        size_t count = (size_t)t_range(1, 4);
+        uint64_t dealt[4] = {0}, had[301][4] = {0};
+        double left = 1, most = count > 1 ? 2 - 1 / (double)(count - 1) : 0;
+
+        for (size_t j = 0; j < count; j++) {
+            lanes[j].share = j + 1 < count ? left * (double)t_range(1, 99) / 100 : left;
+            left -= lanes[j].share;
+        }
+        for (size_t n = 1; n <= 300; n++) {
+            tun_lane_next(lanes, count, dealt);
+            memcpy(had[n], dealt, sizeof(dealt));
+        }
+        for (size_t from = 0; from < 300; from++) {
+            for (size_t to = from + 1; to <= 300; to++) {
+                for (size_t j = 0; j < count; j++) {
+                    double extra =
+                        (double)(had[to][j] - had[from][j]) - lanes[j].share * (double)(to - from);
+
+                    T_TRUE(fabs(extra) <= most + 1e-6);
+                }
+            }
+        }
+    }
+}
+
+/* One seat: EDF with units of 1 ms, worked by hand. */
+TEST(one_seat_by_hand)
+{
+    double unit_ns[4] = {1e6, 1e6, 3e6, 1e6};
+    struct tun_lane lane[2] = {
+        {.model = 0, .stages = 1, .share = 1, .stops = {{.units = 2, .unit_ns = unit_ns}}},
+        {.model = 1, .stages = 1, .share = 1, .stops = {{.units = 2, .unit_ns = unit_ns + 2}}}};
+    struct tun_lanes lanes = {.seats = 1, .count = 2, .lanes = lane};
+    struct tun_wish wishes[2] = {{.rate = 100, .deadline_ns = 5e6}, {.rate = 100}};
+    struct tun_answer a;
+
+    tun_lanes_due(wishes, &lanes);
+    T_EQ(tun_admit(wishes, &lanes, 0, &a), 0);
+    T_EQ(a.refusal, TUN_ADMITTED);
+    T_NEAR(a.bound_ns[0], 5e6, 1); /* the unit of 3 ms and its own 2 */
+    T_NEAR(a.load, 0.6, 1e-9);
+    wishes[0].deadline_ns = 4.9e6;
+    tun_lanes_due(wishes, &lanes);
+    T_EQ(tun_admit(wishes, &lanes, 0, &a), 0);
+    T_EQ(a.refusal, TUN_TOO_LONG_A_UNIT);
+    T_EQ(a.late, 0);
+    T_EQ(a.model, 1);
+    T_EQ(a.unit, 0);
+    /* with a deadline of its own, 4 ms of it may be due first */
+    wishes[0].deadline_ns = wishes[1].deadline_ns = 6e6;
+    tun_lanes_due(wishes, &lanes);
+    T_EQ(tun_admit(wishes, &lanes, 0, &a), 0);
+    T_EQ(a.refusal, TUN_ADMITTED);
+    T_NEAR(a.bound_ns[0], 6e6, 1);
+    T_NEAR(a.bound_ns[1], 6e6, 1);
+    wishes[0].deadline_ns = wishes[1].deadline_ns = 5.9e6;
+    tun_lanes_due(wishes, &lanes);
+    T_EQ(tun_admit(wishes, &lanes, 0, &a), 0);
+    T_EQ(a.refusal, TUN_TOO_MUCH_DEMAND);
+    T_EQ(a.model, 1);
+    /* a higher class takes 4 ms every 10, then there is no end */
+    wishes[0].deadline_ns = 8e6;
+    wishes[1] = (struct tun_wish){.rate = 100, .class = 1};
+    tun_lanes_due(wishes, &lanes);
+    T_EQ(tun_admit(wishes, &lanes, 0, &a), 0);
+    T_EQ(a.refusal, TUN_ADMITTED);
+    T_NEAR(a.bound_ns[0], 6e6, 1);
+    wishes[1].rate = 200;
+    T_EQ(tun_admit(wishes, &lanes, 0, &a), 0);
+    T_EQ(a.refusal, TUN_TOO_MUCH_LOAD);
+    T_EQ(a.model, 1);
+}
+
+/* The lanes of random mixes have all frames, and no seat more than it can do. */
+TEST(lanes_are_the_mix)
+{
+    for (int i = 0; i < t_times(500); i++) {
+        bool even = t_range(0, 1);
+        struct tun_problem p[3];
+        struct tun_wish wishes[3];
+        struct tun_ep eps[2] = {{.name = "a", .cores = (uint16_t)t_range(1, 3), .speed = 1},
+                                {.name = "b", .cores = (uint16_t)t_range(1, 3), .speed = 1}};
+        struct tun_lanes lanes;
+        struct tun_mix mix;
+        double share[3] = {0}, load[6] = {0};
+
+        for (size_t m = 0; m < 3; m++) {
+            T_EQ(tun_problem_init(&p[m], (size_t)t_range(1, 5), eps, 2), 0);
+            p[m].handoff_ns = 1e4;
+            for (size_t u = 0; u < p[m].unit_count; u++) {
+                for (size_t k = 0; k < 2; k++) {
+                    *tun_cell_at(&p[m].costs, k, 1, u) = (struct tun_cell){
+                        .ns = 1e3 * (double)t_range(10, 3000), .source = TUN_MEASURED};
+                }
+            }
+            wishes[m] = (struct tun_wish){&p[m], (double)t_range(1, 60)};
+        }
+        T_EQ(tun_mix_solve(wishes, 3, TUN_FAIR, 2, &mix), 0);
+        T_EQ(tun_lanes_init(wishes, &mix, even, &lanes), 0);
+        for (size_t j = 0; j < lanes.count; j++) {
+            const struct tun_lane *lane = &lanes.lanes[j];
+            size_t unit = 0;
+
+            share[lane->model] += lane->share;
+            for (size_t s = 0; s < lane->stages; s++) {
+                T_EQ(lane->stops[s].first, unit);
+                unit += lane->stops[s].units;
+                load[lane->stops[s].seat] += lane->share * mix.given[lane->model] *
+                                             wishes[lane->model].rate *
+                                             tun_stop_ns(&lane->stops[s], NULL) / 1e9;
+            }
+            T_EQ(unit, p[lane->model].unit_count);
+        }
+        for (size_t m = 0; m < 3; m++) {
+            T_NEAR(share[m], 1, 1e-6);
+            tun_problem_deinit(&p[m]);
+        }
+        for (size_t s = 0; s < lanes.seats; s++) {
+            double full = even ? mix.busy[s >= eps[0].cores] : 1;
+
+            T_TRUE(load[s] <= full + 1e-6);
+        }
+        tun_lanes_deinit(&lanes);
+        tun_mix_deinit(&mix);
+    }
+}
+
+TEST_MAIN()

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/pipesim/seats_sim.h"
+
+#include "base/base.h"
+
+#define NEVER INFINITY
+#define CREDIT_NS (50.0 * (double)BASE_NS_PER_MS)
+
+/* A lane's stop: its frames, of which the first may have begun. */
+struct sitter {
+    const struct tun_lane *lane;
+    const struct tun_stop *stop;
+    struct sitter *next;                 /* of the frame's way */
+    double due_after_ns;                 /* of its release; 0: never */
+    double released_ns[PSIM_WINDOW_MAX]; /* its frames, a ring */
+    size_t first, count, unit;
+    double since_ns; /* it waits since then */
+    double left_ns;  /* of the first frame, if all units take their times */
+    bool sits;
+};
+
+struct seat_now {
+    struct sitter **sitters; /* [count], of sim.listed */
+    size_t count;
+    struct sitter *sits;
+    double end_ns, began_ns; /* of its unit */
+};
+
+struct model_now {
+    double next_ns, release_ns, v, weight;
+    size_t under_way, waiting; /* waiting: sitters that wait or sit */
+    size_t lanes, first_lane;
+};
+
+struct sim {
+    const struct psim_seats *s;
+    struct psim_seen *seen;
+    struct sitter *sitters, **listed; /* owned */
+    struct seat_now *seats;           /* owned */
+    struct model_now models[TUN_MIX_MAX];
+    uint64_t *dealt; /* of each lane, owned */
+    size_t sitter_count;
+    uint64_t random, sent;
+    double now, v_most;
+};
+
+static double part(struct sim *x)
+{
+    return (double)(base_splitmix64(&x->random) >> 11) * 0x1p-53;
+}
+
+static const struct tun_wish *wish_of(const struct sim *x, const struct sitter *t)
+{
+    return &x->s->wishes[t->lane->model];
+}
+
+/* ---- who goes first ---- */
+
+static unsigned top_class(const struct sim *x)
+{
+    unsigned top = 0;
+
+    for (size_t m = 0; m < x->s->models; m++) {
+        top = x->models[m].waiting > 0 ? base_max(top, x->s->wishes[m].class) : top;
+    }
+    return top;
+}
+
+static unsigned rank(const struct sim *x, const struct sitter *t, unsigned top)
+{
+    unsigned class = wish_of(x, t)->class;
+
+    return !t->sits && class < top && x->s->floor > 0 &&
+                   (x->now - t->since_ns) * x->s->floor >= t->stop->unit_ns[t->unit]
+               ? UINT_MAX
+               : class;
+}
+
+static double due_ns(const struct sitter *t)
+{
+    return t->due_after_ns > 0 ? t->released_ns[t->first] + t->due_after_ns : NEVER;
+}
+
+static double tag(const struct sim *x, const struct sitter *t)
+{
+    const struct model_now *m = &x->models[t->lane->model];
+
+    return m->v + t->left_ns / m->weight;
+}
+
+static bool goes_before(const struct sim *x, const struct sitter *a, const struct sitter *b,
+                        unsigned top)
+{
+    unsigned rank_a = rank(x, a, top), rank_b = rank(x, b, top);
+
+    if (rank_a != rank_b) {
+        return rank_a > rank_b;
+    }
+    if (due_ns(a) != due_ns(b)) {
+        return due_ns(a) < due_ns(b);
+    }
+    return tag(x, a) < tag(x, b);
+}
+
+/* ---- seats ---- */
+
+static void pick(struct sim *x, struct seat_now *seat)
+{
+    unsigned top = top_class(x);
+    struct sitter *best = seat->sits;
+
+    for (size_t i = 0; i < seat->count; i++) {
+        struct sitter *t = seat->sitters[i];
+
+        if (t->count > 0 && t != best && (!best || goes_before(x, t, best, top))) {
+            best = t;
+        }
+    }
+    if (seat->sits && best != seat->sits) {
+        seat->sits->sits = false;
+        seat->sits->since_ns = x->now;
+    }
+    seat->sits = best;
+    if (best) {
+        best->sits = true;
+        seat->began_ns = x->now;
+        seat->end_ns = x->now + best->stop->unit_ns[best->unit] * (x->s->vary ? part(x) : 1);
+    } else {
+        seat->end_ns = NEVER;
+    }
+}
+
+static void begin_wait(struct sim *x, struct sitter *t)
+{
+    struct model_now *m = &x->models[t->lane->model];
+    double lowest = INFINITY;
+
+    t->since_ns = x->now;
+    t->unit = 0;
+    t->left_ns = tun_stop_ns(t->stop, NULL);
+    if (m->waiting++ == 0) {
+        for (size_t i = 0; i < x->s->models; i++) {
+            lowest = x->models[i].waiting > 0 && m != &x->models[i]
+                         ? base_min(lowest, x->models[i].v)
+                         : lowest;
+        }
+        m->v = base_max(m->v, base_max(x->v_most - CREDIT_NS, isfinite(lowest) ? lowest : 0.0));
+    }
+}
+
+static void come(struct sim *x, struct sitter *t, double released_ns)
+{
+    struct seat_now *seat = &x->seats[t->stop->seat];
+
+    t->released_ns[(t->first + t->count++) % PSIM_WINDOW_MAX] = released_ns;
+    if (t->count == 1) {
+        begin_wait(x, t);
+        if (!seat->sits) {
+            pick(x, seat);
+        }
+    }
+}
+
+static void leave(struct sim *x, struct sitter *t, double released_ns)
+{
+    struct model_now *m = &x->models[t->lane->model];
+    struct psim_seen *seen = x->seen;
+    size_t model = t->lane->model;
+    double took_ns = x->now - released_ns, most_ns = x->s->wishes[model].deadline_ns;
+
+    if (t->next) {
+        come(x, t->next, released_ns);
+        return;
+    }
+    m->under_way--;
+    seen->done[model]++;
+    seen->done_by_then[model] += x->sent < x->s->frames;
+    seen->worst_ns[model] = base_max(seen->worst_ns[model], took_ns);
+    seen->late[model] += most_ns > 0 && took_ns > most_ns * (1 + 1e-9);
+}
+
+static void end_unit(struct sim *x, struct seat_now *seat)
+{
+    struct sitter *t = seat->sits;
+    struct model_now *m = &x->models[t->lane->model];
+    double released_ns = t->released_ns[t->first];
+
+    x->seen->busy_ns += x->now - seat->began_ns;
+    m->v += (x->now - seat->began_ns) / m->weight;
+    x->v_most = base_max(x->v_most, m->v);
+    t->left_ns -= t->stop->unit_ns[t->unit];
+    if (++t->unit < t->stop->units) {
+        pick(x, seat);
+        return;
+    }
+    t->first = (t->first + 1) % PSIM_WINDOW_MAX;
+    t->count--;
+    t->sits = false;
+    m->waiting--;
+    seat->sits = NULL;
+    if (t->count > 0) {
+        begin_wait(x, t);
+    }
+    pick(x, seat);
+    leave(x, t, released_ns);
+}
+
+/* ---- frames ---- */
+
+static bool may_send(const struct sim *x, size_t m)
+{
+    return x->sent < x->s->frames && x->s->times[m] > 0 && x->models[m].lanes > 0 &&
+           x->models[m].under_way < x->s->window;
+}
+
+static void send(struct sim *x, size_t model)
+{
+    struct model_now *m = &x->models[model];
+    double period_ns = (double)BASE_NS_PER_S / x->s->wishes[model].rate,
+           gap_ns = period_ns / x->s->times[model];
+    size_t lane = m->first_lane + tun_lane_next(&x->s->lanes->lanes[m->first_lane], m->lanes,
+                                                &x->dealt[m->first_lane]);
+    struct sitter *first = x->sitters;
+
+    m->release_ns =
+        x->s->arrivals == PSIM_BACKLOG ? x->now : base_max(x->now, m->release_ns + period_ns);
+    if (x->s->arrivals == PSIM_SPORADIC) {
+        gap_ns -= log(1 - part(x)) * gap_ns / 2;
+    }
+    m->next_ns = x->s->arrivals == PSIM_BACKLOG ? x->now : x->now + gap_ns;
+    m->under_way++;
+    x->sent++;
+    x->seen->ns = x->now;
+    while (first->lane != &x->s->lanes->lanes[lane]) {
+        first++;
+    }
+    come(x, first, m->release_ns);
+}
+
+/* ---- the run ---- */
+
+static void seat_sitters(struct sim *x)
+{
+    const struct tun_lanes *l = x->s->lanes;
+    struct sitter *t = x->sitters, **at = x->listed;
+
+    for (size_t i = 0; i < l->count; i++) {
+        const struct tun_lane *lane = &l->lanes[i];
+        struct model_now *m = &x->models[lane->model];
+        double due = 0;
+
+        m->first_lane = m->lanes == 0 ? i : m->first_lane;
+        m->lanes++;
+        for (size_t j = 0; j < lane->stages; j++, t++) {
+            due += lane->stops[j].deadline_ns;
+            t->lane = lane;
+            t->stop = &lane->stops[j];
+            t->due_after_ns = due;
+            t->next = j + 1 < lane->stages ? t + 1 : NULL;
+        }
+    }
+    for (size_t i = 0; i < l->seats; i++) {
+        x->seats[i] = (struct seat_now){.sitters = at, .end_ns = NEVER};
+        for (t = x->sitters; t < x->sitters + x->sitter_count; t++) {
+            if (t->stop->seat == i) {
+                *at++ = t;
+                x->seats[i].count++;
+            }
+        }
+    }
+    for (size_t m = 0; m < x->s->models; m++) {
+        struct model_now *now = &x->models[m];
+
+        now->next_ns = x->s->first_ns[m];
+        now->release_ns = -INFINITY;
+        now->weight = x->s->weight[m];
+        for (uint64_t i = 0; now->lanes > 0 && i < x->s->dealt[m]; i++) {
+            tun_lane_next(&l->lanes[now->first_lane], now->lanes, &x->dealt[now->first_lane]);
+        }
+    }
+}
+
+/* Does what comes next. Return: false: nothing does. */
+static bool step(struct sim *x)
+{
+    struct seat_now *seat = NULL;
+    size_t sender = x->s->models;
+    double next = NEVER;
+
+    for (size_t i = 0; i < x->s->lanes->seats; i++) {
+        if (x->seats[i].end_ns < next) {
+            seat = &x->seats[i];
+            next = seat->end_ns;
+        }
+    }
+    for (size_t i = 0; i < x->s->models; i++) {
+        size_t m = x->s->order[i];
+
+        /* a frame that comes when a unit ends is just too late for what begins then */
+        if (may_send(x, m) && base_max(x->models[m].next_ns, x->now) < next) {
+            sender = m;
+            next = base_max(x->models[m].next_ns, x->now);
+        }
+    }
+    x->now = next < NEVER ? next : x->now;
+    if (sender < x->s->models) {
+        send(x, sender);
+    } else if (seat) {
+        end_unit(x, seat);
+    }
+    return next < NEVER;
+}
+
+int psim_seats_run(const struct psim_seats *s, struct psim_seen *io_seen)
+{
+    struct sim x = {.s = s, .seen = io_seen, .random = s->seed};
+    int r = 0;
+
+    for (size_t i = 0; i < s->lanes->count; i++) {
+        x.sitter_count += s->lanes->lanes[i].stages;
+    }
+    memset(io_seen->done_by_then, 0, sizeof(io_seen->done_by_then));
+    x.sitters = calloc(x.sitter_count + 1, sizeof(*x.sitters));
+    x.listed = calloc(x.sitter_count + 1, sizeof(struct sitter *));
+    x.seats = calloc(s->lanes->seats, sizeof(*x.seats));
+    x.dealt = calloc(s->lanes->count + 1, sizeof(*x.dealt));
+    if (x.sitters && x.listed && x.seats && x.dealt) {
+        seat_sitters(&x);
+        while (step(&x)) {
+        }
+    } else {
+        r = -ENOMEM;
+    }
+    free(x.sitters);
+    free(x.listed);
+    free(x.seats);
+    free(x.dealt);
+    return r;
+}

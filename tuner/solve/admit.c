@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/solve/admit.h"
+
+#include "base/base.h"
+
+#define SLIP 1e-9 /* of a count, for rounding */
+#define POINTS_MAX 1000000
+#define ROUNDS_MAX 100
+
+/* A lane's stop, or those of several lanes of a model that do the same on the seat. */
+struct task {
+    size_t model, unit, stop; /* unit: the longest, of the model's */
+    unsigned class;
+    double cost_ns, unit_ns, due_ns; /* due_ns: D, 0: none */
+    double apart_ns, period_ns;      /* T, T / x */
+    double share, jitter_ns;         /* x, J */
+    double early_ns;                 /* a frame may come so much before it is due in front */
+    size_t lanes, all_lanes;         /* of the model */
+    double next_ns, found_ns;        /* the next t at which dbf grows; R */
+    uint64_t due;                    /* dbf */
+};
+
+struct seat {
+    struct task *tasks; /* [count], owned */
+    size_t count, room;
+    double floor;
+    unsigned top; /* the highest class of all models */
+};
+
+/* What is the same for every t of a class, and what is not. */
+struct at {
+    unsigned class;
+    double t, share;  /* share: F */
+    double once_ns;   /* B */
+    double demand_ns; /* the sum of C dbf */
+    size_t blocker;   /* the task of the longest unit in B; count: none */
+};
+
+/* ---- frames of a task ---- */
+
+static bool has_due(const struct task *x, unsigned class)
+{
+    return x->class == class && x->due_ns > 0;
+}
+
+static double release_ns(const struct task *x, uint64_t k)
+{
+    return base_max(base_max((double)k * x->apart_ns, (double)k * x->period_ns - x->jitter_ns),
+                    0.0);
+}
+
+static double may_come(const struct task *x, double within_ns)
+{
+    double by_share = ceil((within_ns + x->jitter_ns + x->early_ns) / x->period_ns);
+
+    return base_max(base_min(by_share, ceil((within_ns + x->early_ns) / x->apart_ns)), 1.0);
+}
+
+/* Of any n frames in a row all the task's lanes have at most x n + min(l, R - l) (2 - 1/(R - 1)). */
+static void settle(struct task *x)
+{
+    double others = (double)(x->all_lanes - x->lanes),
+           both = base_min((double)x->lanes, others) * (2 - 1 / base_max(x->all_lanes - 1.0, 1.0));
+
+    x->period_ns = x->apart_ns / x->share;
+    x->jitter_ns = others > 0 ? x->apart_ns + (both - 1) * x->period_ns : 0;
+}
+
+/* ---- tasks of the seats ---- */
+
+struct machine {
+    const struct tun_wish *wishes;
+    const struct tun_lanes *lanes;
+    struct seat *seats; /* [lanes->seats], owned */
+    double *wait_ns; /* [lanes->seats][TUN_MIX_MAX], owned: of a frame without deadline, at most */
+    size_t all_lanes[TUN_MIX_MAX];
+};
+
+static void machine_deinit(struct machine *m)
+{
+    for (size_t i = 0; m->seats && i < m->lanes->seats; i++) {
+        free(m->seats[i].tasks);
+    }
+    free(m->seats);
+    free(m->wait_ns);
+}
+
+static double early_ns(const struct machine *m, const struct tun_lane *lane, size_t stop)
+{
+    double sum = 0;
+
+    for (size_t j = 0; j < stop; j++) {
+        const struct tun_stop *at = &lane->stops[j];
+
+        sum += at->deadline_ns > 0 ? at->deadline_ns
+                                   : m->wait_ns[at->seat * TUN_MIX_MAX + lane->model];
+    }
+    return sum;
+}
+
+static struct task task_of(const struct machine *m, const struct tun_lane *lane, size_t stop)
+{
+    const struct tun_stop *at = &lane->stops[stop];
+    struct task x = {.model = lane->model,
+                     .stop = stop,
+                     .class = m->wishes[lane->model].class,
+                     .due_ns = at->deadline_ns,
+                     .apart_ns = (double)BASE_NS_PER_S / m->wishes[lane->model].rate,
+                     .share = lane->share,
+                     .early_ns = early_ns(m, lane, stop),
+                     .lanes = 1,
+                     .all_lanes = m->all_lanes[lane->model]};
+    size_t longest;
+
+    x.cost_ns = tun_stop_ns(at, &longest);
+    x.unit_ns = at->unit_ns[longest];
+    x.unit = at->first + longest;
+    return x;
+}
+
+/* Return: the task that a lane's stop is part of; NULL: none yet. */
+static struct task *find(const struct seat *s, const struct task *like)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        struct task *x = &s->tasks[i];
+
+        if (x->model == like->model && x->stop == like->stop && x->unit == like->unit &&
+            x->due_ns == like->due_ns && x->cost_ns == like->cost_ns &&
+            x->early_ns == like->early_ns) {
+            return x;
+        }
+    }
+    return NULL;
+}
+
+static int add_tasks(struct machine *m)
+{
+    for (size_t i = 0; i < m->lanes->seats; i++) {
+        m->seats[i].count = 0;
+    }
+    for (size_t i = 0; i < m->lanes->count; i++) {
+        const struct tun_lane *lane = &m->lanes->lanes[i];
+
+        for (size_t j = 0; j < lane->stages; j++) {
+            struct seat *s = &m->seats[lane->stops[j].seat];
+            struct task x = task_of(m, lane, j), *same = find(s, &x);
+
+            if (same) {
+                same->lanes++;
+                same->share += x.share;
+                continue;
+            }
+            if (!base_room(&s->tasks, sizeof(*s->tasks), s->count, &s->room)) {
+                return -ENOMEM;
+            }
+            s->tasks[s->count++] = x;
+        }
+    }
+    for (size_t i = 0; i < m->lanes->seats; i++) {
+        for (size_t j = 0; j < m->seats[i].count; j++) {
+            settle(&m->seats[i].tasks[j]);
+        }
+    }
+    return 0;
+}
+
+/* ---- one class on one seat ---- */
+
+/* B and F: of what is outside S, as long as deadlines until t count. A lane's frames keep their
+ * order: where one that is due after t has begun, all that are due before it have gone. */
+static void block(const struct seat *s, struct at *a)
+{
+    const struct task *only = NULL;
+    double longest_ns = 0, begun_ns = 0;
+    size_t in = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        if (has_due(&s->tasks[i], a->class) && s->tasks[i].due_ns <= a->t) {
+            only = &s->tasks[i];
+            in++;
+        }
+    }
+    a->share = a->once_ns = 0;
+    a->blocker = s->count;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct task *x = &s->tasks[i];
+
+        bool floored = s->floor > 0 && x->class < s->top,
+             inside = has_due(x, a->class) && x->due_ns <= a->t;
+
+        if (x->class > a->class || (inside && (floored ? in == 1 && x == only : x->lanes == 1))) {
+            continue;
+        }
+        if (floored) {
+            a->once_ns += x->unit_ns;
+            a->share += s->floor / (1 + s->floor);
+        } else {
+            begun_ns = base_max(begun_ns, x->unit_ns);
+        }
+        if (x->unit_ns > longest_ns) {
+            longest_ns = x->unit_ns;
+            a->blocker = i;
+        }
+    }
+    a->once_ns += begun_ns;
+}
+
+/* Return: f; INFINITY: above t. @least: classes from it on come whenever they like. */
+static double done_ns(const struct seat *s, const struct at *a, unsigned least)
+{
+    double f = a->once_ns + a->demand_ns, before = 0;
+
+    while (f > before && f <= a->t) {
+        before = f;
+        f = a->once_ns + a->share * f + a->demand_ns;
+        for (size_t i = 0; i < s->count; i++) {
+            if (s->tasks[i].class >= least) {
+                f += s->tasks[i].cost_ns * may_come(&s->tasks[i], before);
+            }
+        }
+    }
+    return f <= a->t ? f : INFINITY;
+}
+
+/* Return: the t from which on f <= t - D for all tasks, as its sums are below lines; INFINITY: there
+ * is none, the seat has too much to do. */
+static double horizon_ns(const struct seat *s, unsigned class)
+{
+    struct at a = {.class = class, .t = INFINITY};
+    double most_due_ns = 0, sum, load;
+
+    block(s, &a);
+    sum = a.once_ns;
+    load = a.share;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct task *x = &s->tasks[i];
+
+        if (x->class > class || has_due(x, class)) {
+            double ahead_ns = x->class > class ? x->early_ns : -x->due_ns;
+
+            load += x->cost_ns / x->period_ns;
+            sum += x->cost_ns * base_max(1 + (x->jitter_ns + ahead_ns) / x->period_ns, 0.0);
+            most_due_ns = has_due(x, class) ? base_max(most_due_ns, x->due_ns) : most_due_ns;
+        }
+    }
+    return load < 1 - 1e-9 ? (sum + most_due_ns) / (1 - load) : INFINITY;
+}
+
+/* The next t at which demand grows. Return: the task whose. */
+static const struct task *go_on(struct seat *s, struct at *a)
+{
+    const struct task *whose = NULL;
+
+    a->t = INFINITY;
+    for (size_t i = 0; i < s->count; i++) {
+        if (has_due(&s->tasks[i], a->class) && s->tasks[i].next_ns < a->t) {
+            whose = &s->tasks[i];
+            a->t = whose->next_ns;
+        }
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        struct task *x = &s->tasks[i];
+
+        while (has_due(x, a->class) && x->next_ns <= a->t * (1 + SLIP)) {
+            x->next_ns = x->due_ns + release_ns(x, ++x->due);
+            a->demand_ns += x->cost_ns;
+        }
+    }
+    return whose;
+}
+
+/* Who takes most of the seat: @a: until t; NULL: in the long run. */
+static size_t who_takes_most(const struct seat *s, unsigned class, const struct at *a)
+{
+    double most = -1;
+    size_t model = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct task *x = &s->tasks[i];
+        double takes = 0;
+
+        if (x->class > class || has_due(x, class)) {
+            takes = !a                  ? x->cost_ns / x->period_ns
+                    : x->class == class ? x->cost_ns * (double)x->due
+                                        : x->cost_ns * may_come(x, a->t);
+        }
+        if (takes > most) {
+            most = takes;
+            model = x->model;
+        }
+    }
+    return model;
+}
+
+static void refuse(const struct seat *s, const struct at *a, struct tun_answer *ret)
+{
+    struct at free_of_others = *a;
+
+    free_of_others.once_ns = free_of_others.share = 0;
+    if (a->blocker < s->count && isfinite(done_ns(s, &free_of_others, a->class + 1))) {
+        ret->refusal = TUN_TOO_LONG_A_UNIT;
+        ret->model = s->tasks[a->blocker].model;
+        ret->unit = s->tasks[a->blocker].unit;
+    } else {
+        ret->refusal = TUN_TOO_MUCH_DEMAND;
+        ret->model = who_takes_most(s, a->class, a);
+    }
+}
+
+/* Sets the refusal, or R of the class's tasks. */
+static void check_class(struct seat *s, unsigned class, struct tun_answer *ret)
+{
+    struct at a = {.class = class};
+    double until_ns = horizon_ns(s, class);
+
+    for (size_t i = 0; i < s->count; i++) {
+        s->tasks[i].next_ns = s->tasks[i].due_ns;
+        s->tasks[i].due = 0;
+    }
+    for (size_t point = 0; ret->refusal == TUN_ADMITTED; point++) {
+        const struct task *whose = go_on(s, &a);
+        double f;
+
+        ret->late = whose->model;
+        if (!isfinite(until_ns) || point == POINTS_MAX) {
+            ret->refusal = TUN_TOO_MUCH_LOAD;
+            ret->model = who_takes_most(s, class, NULL);
+        } else if (a.t > until_ns) {
+            break;
+        } else {
+            block(s, &a);
+            f = done_ns(s, &a, class + 1);
+            for (size_t i = 0; i < s->count; i++) {
+                struct task *x = &s->tasks[i];
+
+                if (has_due(x, class) && x->due_ns <= a.t && f > a.t - x->due_ns) {
+                    x->found_ns = base_max(x->found_ns, f - (a.t - x->due_ns));
+                }
+            }
+            if (!isfinite(f)) {
+                refuse(s, &a, ret);
+            }
+        }
+    }
+}
+
+/* ---- all classes on all seats ---- */
+
+static bool class_has_due(const struct seat *s, unsigned class, size_t before)
+{
+    for (size_t i = 0; i < before; i++) {
+        if (has_due(&s->tasks[i], class)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A frame without deadline, on which others of lower classes with one wait, leaves each seat at
+ * latest when all of its class and above it is done. Return: whether a wait has grown. */
+static bool wait_longer(struct machine *m)
+{
+    bool longer = false;
+
+    for (size_t i = 0; i < m->lanes->seats; i++) {
+        struct seat *s = &m->seats[i];
+
+        for (size_t j = 0; j < s->count; j++) {
+            const struct task *x = &s->tasks[j];
+            double *wait_ns = &m->wait_ns[i * TUN_MIX_MAX + x->model];
+            struct at a = {.class = x->class, .t = 1e3 * (double)BASE_NS_PER_S};
+
+            if (x->due_ns == 0) {
+                double f;
+
+                block(s, &a);
+                f = done_ns(s, &a, x->class);
+                longer = longer || f > *wait_ns;
+                *wait_ns = base_max(*wait_ns, f);
+            }
+        }
+    }
+    return longer;
+}
+
+static bool waits_matter(const struct machine *m)
+{
+    bool matter = false;
+
+    for (size_t i = 0; i < m->lanes->count; i++) {
+        const struct tun_wish *low = &m->wishes[m->lanes->lanes[i].model];
+
+        for (size_t j = 0; j < m->lanes->count; j++) {
+            const struct tun_wish *high = &m->wishes[m->lanes->lanes[j].model];
+
+            matter = matter || (low->deadline_ns > 0 && high->deadline_ns == 0 &&
+                                high->class > low->class && m->lanes->lanes[j].stages > 1);
+        }
+    }
+    return matter;
+}
+
+static int prepare(struct machine *m, double floor)
+{
+    unsigned top = 0;
+    int r;
+
+    m->seats = calloc(m->lanes->seats, sizeof(*m->seats));
+    m->wait_ns = calloc(m->lanes->seats * TUN_MIX_MAX, sizeof(*m->wait_ns));
+    if (!m->seats || !m->wait_ns) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < m->lanes->count; i++) {
+        size_t model = m->lanes->lanes[i].model;
+
+        top = base_max(top, m->wishes[model].class);
+        m->all_lanes[model]++;
+    }
+    for (size_t i = 0; i < m->lanes->seats; i++) {
+        m->seats[i].floor = floor;
+        m->seats[i].top = top;
+    }
+    r = add_tasks(m);
+    for (int round = 0; r == 0 && waits_matter(m) && wait_longer(m); round++) {
+        for (size_t i = 0; round == ROUNDS_MAX && i < m->lanes->seats * TUN_MIX_MAX; i++) {
+            m->wait_ns[i] = INFINITY;
+        }
+        r = add_tasks(m);
+    }
+    return r;
+}
+
+static void sum_up(const struct machine *m, struct tun_answer *ret)
+{
+    for (size_t i = 0; i < m->lanes->count; i++) {
+        const struct tun_lane *lane = &m->lanes->lanes[i];
+        struct task x = task_of(m, lane, lane->stages - 1);
+        const struct task *last = find(&m->seats[lane->stops[lane->stages - 1].seat], &x);
+
+        if (x.due_ns > 0) {
+            ret->bound_ns[x.model] =
+                base_max(ret->bound_ns[x.model], last->early_ns + last->found_ns);
+        }
+    }
+}
+
+int tun_admit(const struct tun_wish *wishes, const struct tun_lanes *lanes, double floor,
+              struct tun_answer *ret_answer)
+{
+    base_cleanup(machine_deinit) struct machine m = {.wishes = wishes, .lanes = lanes};
+    struct tun_answer answer = {0};
+    int r = prepare(&m, floor);
+
+    if (r < 0) {
+        return r;
+    }
+    for (size_t i = 0; i < lanes->seats; i++) {
+        struct seat *s = &m.seats[i];
+        double load = 0;
+
+        for (size_t j = 0; j < s->count; j++) {
+            load += s->tasks[j].cost_ns / s->tasks[j].period_ns;
+        }
+        answer.load = base_max(answer.load, load);
+        for (size_t j = 0; j < s->count && answer.refusal == TUN_ADMITTED; j++) {
+            unsigned class = s->tasks[j].class;
+
+            if (s->tasks[j].due_ns > 0 && !class_has_due(s, class, j)) {
+                answer.seat = i;
+                check_class(s, class, &answer);
+            }
+        }
+    }
+    if (answer.refusal == TUN_ADMITTED) {
+        sum_up(&m, &answer);
+    }
+    *ret_answer = answer;
+    return 0;
+}
