@@ -150,7 +150,7 @@ int psim_cmd_mix(int argc, char **argv)
     if (code) {
         return code;
     }
-    error = tun_mix_solve(x.wishes, x.count, TUN_FAIR, o.changes, &mix);
+    error = tun_mix_solve(x.wishes, x.count, TUN_FAIR, o.changes, 1, &mix);
     if (error) {
         return psim_fail("no plan: %s",
                          error == -EINVAL ? "this machine cannot be shared so" : strerror(-error));

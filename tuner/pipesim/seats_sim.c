@@ -4,7 +4,6 @@
 #include "base/base.h"
 
 #define NEVER INFINITY
-#define CREDIT_NS (50.0 * (double)BASE_NS_PER_MS)
 
 /* A lane's stop: its frames, of which the first may have begun. */
 struct sitter {
@@ -14,8 +13,9 @@ struct sitter {
     double due_after_ns;                 /* of its release; 0: never */
     double released_ns[PSIM_WINDOW_MAX]; /* its frames, a ring */
     size_t first, count, unit;
-    double since_ns; /* it waits since then */
-    double left_ns;  /* of the first frame, if all units take their times */
+    double since_ns;  /* it waits since then */
+    double left_ns;   /* of the first frame, if all units take their times */
+    double v, weight; /* of the tag */
     bool sits;
 };
 
@@ -27,7 +27,7 @@ struct seat_now {
 };
 
 struct model_now {
-    double next_ns, release_ns, v, weight;
+    double next_ns, release_ns;
     size_t under_way, waiting; /* waiting: sitters that wait or sit */
     size_t lanes, first_lane;
 };
@@ -41,7 +41,7 @@ struct sim {
     uint64_t *dealt; /* of each lane, owned */
     size_t sitter_count;
     uint64_t random, sent;
-    double now, v_most;
+    double now, half_ns;
 };
 
 static double part(struct sim *x)
@@ -81,25 +81,24 @@ static double due_ns(const struct sitter *t)
     return t->due_after_ns > 0 ? t->released_ns[t->first] + t->due_after_ns : NEVER;
 }
 
-static double tag(const struct sim *x, const struct sitter *t)
+static double tag(const struct sitter *t)
 {
-    const struct model_now *m = &x->models[t->lane->model];
-
-    return m->v + t->left_ns / m->weight;
+    return t->v + t->left_ns / t->weight;
 }
 
 static bool goes_before(const struct sim *x, const struct sitter *a, const struct sitter *b,
                         unsigned top)
 {
     unsigned rank_a = rank(x, a, top), rank_b = rank(x, b, top);
+    bool tags = x->s->arrivals == PSIM_BACKLOG;
 
-    if (rank_a != rank_b) {
+    if (!tags && rank_a != rank_b) {
         return rank_a > rank_b;
     }
-    if (due_ns(a) != due_ns(b)) {
+    if (!tags && due_ns(a) != due_ns(b)) {
         return due_ns(a) < due_ns(b);
     }
-    return tag(x, a) < tag(x, b);
+    return tag(a) < tag(b);
 }
 
 /* ---- seats ---- */
@@ -132,20 +131,18 @@ static void pick(struct sim *x, struct seat_now *seat)
 
 static void begin_wait(struct sim *x, struct sitter *t)
 {
-    struct model_now *m = &x->models[t->lane->model];
     double lowest = INFINITY;
 
     t->since_ns = x->now;
     t->unit = 0;
     t->left_ns = tun_stop_ns(t->stop, NULL);
-    if (m->waiting++ == 0) {
-        for (size_t i = 0; i < x->s->models; i++) {
-            lowest = x->models[i].waiting > 0 && m != &x->models[i]
-                         ? base_min(lowest, x->models[i].v)
-                         : lowest;
-        }
-        m->v = base_max(m->v, base_max(x->v_most - CREDIT_NS, isfinite(lowest) ? lowest : 0.0));
+    x->models[t->lane->model].waiting++;
+    for (size_t i = 0; i < x->seats[t->stop->seat].count; i++) {
+        const struct sitter *other = x->seats[t->stop->seat].sitters[i];
+
+        lowest = other != t && other->count > 0 ? base_min(lowest, other->v) : lowest;
     }
+    t->v = isfinite(lowest) ? base_max(t->v, lowest) : t->v;
 }
 
 static void come(struct sim *x, struct sitter *t, double released_ns)
@@ -174,7 +171,7 @@ static void leave(struct sim *x, struct sitter *t, double released_ns)
     }
     m->under_way--;
     seen->done[model]++;
-    seen->done_by_then[model] += x->sent < x->s->frames;
+    seen->done_then[model] += x->sent >= x->s->frames / 2 && x->sent < x->s->frames;
     seen->worst_ns[model] = base_max(seen->worst_ns[model], took_ns);
     seen->late[model] += most_ns > 0 && took_ns > most_ns * (1 + 1e-9);
 }
@@ -186,8 +183,7 @@ static void end_unit(struct sim *x, struct seat_now *seat)
     double released_ns = t->released_ns[t->first];
 
     x->seen->busy_ns += x->now - seat->began_ns;
-    m->v += (x->now - seat->began_ns) / m->weight;
-    x->v_most = base_max(x->v_most, m->v);
+    t->v += (x->now - seat->began_ns) / t->weight;
     t->left_ns -= t->stop->unit_ns[t->unit];
     if (++t->unit < t->stop->units) {
         pick(x, seat);
@@ -230,11 +226,76 @@ static void send(struct sim *x, size_t model)
     m->next_ns = x->s->arrivals == PSIM_BACKLOG ? x->now : x->now + gap_ns;
     m->under_way++;
     x->sent++;
-    x->seen->ns = x->now;
+    x->half_ns = x->sent <= x->s->frames / 2 ? x->now : x->half_ns;
+    x->seen->ns = x->now - x->half_ns;
     while (first->lane != &x->s->lanes->lanes[lane]) {
         first++;
     }
     come(x, first, m->release_ns);
+}
+
+/* ---- runs that are hard on deadlines ---- */
+
+static size_t up_to(uint64_t *random, size_t most)
+{
+    return (size_t)(base_splitmix64(random) % (most + 1));
+}
+
+static void shuffle(uint64_t *random, size_t *ret, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t j = up_to(random, i);
+
+        ret[i] = ret[j];
+        ret[j] = i;
+    }
+}
+
+static unsigned lowest_class_with_deadline(const struct psim_seats *s)
+{
+    unsigned lowest = UINT_MAX;
+
+    for (size_t m = 0; m < s->models; m++) {
+        lowest = s->wishes[m].deadline_ns > 0 ? base_min(lowest, s->wishes[m].class) : lowest;
+    }
+    return lowest;
+}
+
+void psim_seats_draw(uint64_t *io_random, struct psim_seats *io_run)
+{
+    const struct tun_lane *blocker =
+        &io_run->lanes->lanes[up_to(io_random, io_run->lanes->count - 1)];
+    bool together = up_to(io_random, 2) > 0, too_many = up_to(io_random, 2) == 0;
+    unsigned lowest = lowest_class_with_deadline(io_run);
+    double before_ns = 0;
+    size_t longest;
+
+    io_run->window = 32;
+    io_run->vary = up_to(io_random, 3) == 0;
+    io_run->arrivals = up_to(io_random, 3) == 0 ? PSIM_SPORADIC : PSIM_EARLIEST;
+    io_run->seed = base_splitmix64(io_random);
+    tun_stop_ns(&blocker->stops[0], &longest);
+    for (size_t u = 0; u < longest; u++) {
+        before_ns += blocker->stops[0].unit_ns[u];
+    }
+    for (size_t m = 0; m < io_run->models; m++) {
+        const struct tun_wish *w = &io_run->wishes[m];
+
+        io_run->weight[m] = 1 + (double)up_to(io_random, 9);
+        io_run->dealt[m] = up_to(io_random, 20);
+        io_run->times[m] = up_to(io_random, 5) == 0 ? 0 : 1;
+        if (too_many && w->class <= lowest && up_to(io_random, 1)) {
+            io_run->times[m] = 10;
+        }
+        io_run->first_ns[m] = before_ns + 1;
+        if (!together) {
+            io_run->first_ns[m] =
+                (double)BASE_NS_PER_S / w->rate / 1000 * (double)up_to(io_random, 1000);
+        } else if (m == blocker->model) {
+            io_run->first_ns[m] = 0;
+        }
+    }
+    shuffle(io_random, io_run->order, io_run->models);
 }
 
 /* ---- the run ---- */
@@ -256,6 +317,7 @@ static void seat_sitters(struct sim *x)
             t->lane = lane;
             t->stop = &lane->stops[j];
             t->due_after_ns = due;
+            t->weight = x->s->weight[lane->model] * lane->share * tun_stop_ns(t->stop, NULL);
             t->next = j + 1 < lane->stages ? t + 1 : NULL;
         }
     }
@@ -273,7 +335,6 @@ static void seat_sitters(struct sim *x)
 
         now->next_ns = x->s->first_ns[m];
         now->release_ns = -INFINITY;
-        now->weight = x->s->weight[m];
         for (uint64_t i = 0; now->lanes > 0 && i < x->s->dealt[m]; i++) {
             tun_lane_next(&l->lanes[now->first_lane], now->lanes, &x->dealt[now->first_lane]);
         }
@@ -319,7 +380,7 @@ int psim_seats_run(const struct psim_seats *s, struct psim_seen *io_seen)
     for (size_t i = 0; i < s->lanes->count; i++) {
         x.sitter_count += s->lanes->lanes[i].stages;
     }
-    memset(io_seen->done_by_then, 0, sizeof(io_seen->done_by_then));
+    memset(io_seen->done_then, 0, sizeof(io_seen->done_then));
     x.sitters = calloc(x.sitter_count + 1, sizeof(*x.sitters));
     x.listed = calloc(x.sitter_count + 1, sizeof(struct sitter *));
     x.seats = calloc(s->lanes->seats, sizeof(*x.seats));

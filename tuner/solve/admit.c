@@ -6,6 +6,7 @@
 #define SLIP 1e-9 /* of a count, for rounding */
 #define POINTS_MAX 1000000
 #define ROUNDS_MAX 100
+#define LOAD_MAX (1 - 1e-9)
 
 /* A lane's stop, or those of several lanes of a model that do the same on the seat. */
 struct task {
@@ -16,7 +17,7 @@ struct task {
     double share, jitter_ns;         /* x, J */
     double early_ns;                 /* a frame may come so much before it is due in front */
     size_t lanes, all_lanes;         /* of the model */
-    double next_ns, found_ns;        /* the next t at which dbf grows; R */
+    double next_ns, found_ns;        /* the next t at which dbf grows, 0: not asked yet; R */
     uint64_t due;                    /* dbf */
 };
 
@@ -43,6 +44,11 @@ static bool has_due(const struct task *x, unsigned class)
     return x->class == class && x->due_ns > 0;
 }
 
+static double load_of(const struct task *x)
+{
+    return x->cost_ns / x->period_ns;
+}
+
 static double release_ns(const struct task *x, uint64_t k)
 {
     return base_max(base_max((double)k * x->apart_ns, (double)k * x->period_ns - x->jitter_ns),
@@ -56,7 +62,7 @@ static double may_come(const struct task *x, double within_ns)
     return base_max(base_min(by_share, ceil((within_ns + x->early_ns) / x->apart_ns)), 1.0);
 }
 
-/* Of any n frames in a row all the task's lanes have at most x n + min(l, R - l) (2 - 1/(R - 1)). */
+/* Of any n frames in a row the task's lanes have at most x n + min(l, R - l) (2 - 1/(R - 1)). */
 static void settle(struct task *x)
 {
     double others = (double)(x->all_lanes - x->lanes),
@@ -205,12 +211,16 @@ static void block(const struct seat *s, struct at *a)
     a->once_ns += begun_ns;
 }
 
-/* Return: f; INFINITY: above t. @least: classes from it on come whenever they like. */
+/* Return: f, from a bound below it on. @least: classes from it on come whenever they like. */
 static double done_ns(const struct seat *s, const struct at *a, unsigned least)
 {
-    double f = a->once_ns + a->demand_ns, before = 0;
+    double f, before = 0, load = a->share;
 
-    while (f > before && f <= a->t) {
+    for (size_t i = 0; i < s->count; i++) {
+        load += s->tasks[i].class >= least ? load_of(&s->tasks[i]) : 0;
+    }
+    f = load < LOAD_MAX ? (a->once_ns + a->demand_ns) / (1 - load) : INFINITY;
+    while (f > before && isfinite(f)) {
         before = f;
         f = a->once_ns + a->share * f + a->demand_ns;
         for (size_t i = 0; i < s->count; i++) {
@@ -219,11 +229,11 @@ static double done_ns(const struct seat *s, const struct at *a, unsigned least)
             }
         }
     }
-    return f <= a->t ? f : INFINITY;
+    return f;
 }
 
-/* Return: the t from which on f <= t - D for all tasks, as its sums are below lines; INFINITY: there
- * is none, the seat has too much to do. */
+/* Return: the t from which on f <= t - D for all tasks, as its sums are below lines; INFINITY:
+ * there is none, the seat has too much to do. */
 static double horizon_ns(const struct seat *s, unsigned class)
 {
     struct at a = {.class = class, .t = INFINITY};
@@ -238,12 +248,12 @@ static double horizon_ns(const struct seat *s, unsigned class)
         if (x->class > class || has_due(x, class)) {
             double ahead_ns = x->class > class ? x->early_ns : -x->due_ns;
 
-            load += x->cost_ns / x->period_ns;
+            load += load_of(x);
             sum += x->cost_ns * base_max(1 + (x->jitter_ns + ahead_ns) / x->period_ns, 0.0);
             most_due_ns = has_due(x, class) ? base_max(most_due_ns, x->due_ns) : most_due_ns;
         }
     }
-    return load < 1 - 1e-9 ? (sum + most_due_ns) / (1 - load) : INFINITY;
+    return load < LOAD_MAX ? (sum + most_due_ns) / (1 - load) : INFINITY;
 }
 
 /* The next t at which demand grows. Return: the task whose. */
@@ -280,7 +290,7 @@ static size_t who_takes_most(const struct seat *s, unsigned class, const struct 
         double takes = 0;
 
         if (x->class > class || has_due(x, class)) {
-            takes = !a                  ? x->cost_ns / x->period_ns
+            takes = !a                  ? load_of(x)
                     : x->class == class ? x->cost_ns * (double)x->due
                                         : x->cost_ns * may_come(x, a->t);
         }
@@ -297,7 +307,7 @@ static void refuse(const struct seat *s, const struct at *a, struct tun_answer *
     struct at free_of_others = *a;
 
     free_of_others.once_ns = free_of_others.share = 0;
-    if (a->blocker < s->count && isfinite(done_ns(s, &free_of_others, a->class + 1))) {
+    if (a->blocker < s->count && done_ns(s, &free_of_others, a->class + 1) <= a->t) {
         ret->refusal = TUN_TOO_LONG_A_UNIT;
         ret->model = s->tasks[a->blocker].model;
         ret->unit = s->tasks[a->blocker].unit;
@@ -307,54 +317,59 @@ static void refuse(const struct seat *s, const struct at *a, struct tun_answer *
     }
 }
 
-/* Sets the refusal, or R of the class's tasks. */
-static void check_class(struct seat *s, unsigned class, struct tun_answer *ret)
+/* R of the class's tasks that are due within t; of all of them if there is no f. */
+static void bound(struct seat *s, const struct at *a, double f)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        struct task *x = &s->tasks[i];
+
+        if (has_due(x, a->class) && (x->due_ns <= a->t || isinf(f)) && f > a->t - x->due_ns) {
+            x->found_ns = base_max(x->found_ns, f - (a->t - x->due_ns));
+        }
+    }
+}
+
+/* Sets R of the class's tasks, and the first refusal. */
+static void check_class(struct seat *s, unsigned class, struct tun_answer *io_answer)
 {
     struct at a = {.class = class};
+    struct tun_answer found = *io_answer;
     double until_ns = horizon_ns(s, class);
 
+    found.refusal = TUN_ADMITTED;
     for (size_t i = 0; i < s->count; i++) {
-        s->tasks[i].next_ns = s->tasks[i].due_ns;
-        s->tasks[i].due = 0;
+        if (has_due(&s->tasks[i], class)) {
+            s->tasks[i].next_ns = s->tasks[i].due_ns;
+        }
     }
-    for (size_t point = 0; ret->refusal == TUN_ADMITTED; point++) {
+    for (size_t point = 0;; point++) {
         const struct task *whose = go_on(s, &a);
-        double f;
+        double f = INFINITY;
 
-        ret->late = whose->model;
-        if (!isfinite(until_ns) || point == POINTS_MAX) {
-            ret->refusal = TUN_TOO_MUCH_LOAD;
-            ret->model = who_takes_most(s, class, NULL);
-        } else if (a.t > until_ns) {
-            break;
-        } else {
+        if (isfinite(until_ns) && point < POINTS_MAX) {
+            if (a.t > until_ns) {
+                break;
+            }
             block(s, &a);
             f = done_ns(s, &a, class + 1);
-            for (size_t i = 0; i < s->count; i++) {
-                struct task *x = &s->tasks[i];
-
-                if (has_due(x, class) && x->due_ns <= a.t && f > a.t - x->due_ns) {
-                    x->found_ns = base_max(x->found_ns, f - (a.t - x->due_ns));
-                }
-            }
-            if (!isfinite(f)) {
-                refuse(s, &a, ret);
-            }
         }
+        bound(s, &a, f);
+        if (f > a.t && found.refusal == TUN_ADMITTED) {
+            found.late = whose->model;
+            refuse(s, &a, &found);
+        }
+        if (!isfinite(f)) {
+            found.refusal = TUN_TOO_MUCH_LOAD;
+            found.model = who_takes_most(s, class, NULL);
+            break;
+        }
+    }
+    if (io_answer->refusal == TUN_ADMITTED) {
+        *io_answer = found;
     }
 }
 
 /* ---- all classes on all seats ---- */
-
-static bool class_has_due(const struct seat *s, unsigned class, size_t before)
-{
-    for (size_t i = 0; i < before; i++) {
-        if (has_due(&s->tasks[i], class)) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* A frame without deadline, on which others of lower classes with one wait, leaves each seat at
  * latest when all of its class and above it is done. Return: whether a wait has grown. */
@@ -368,7 +383,7 @@ static bool wait_longer(struct machine *m)
         for (size_t j = 0; j < s->count; j++) {
             const struct task *x = &s->tasks[j];
             double *wait_ns = &m->wait_ns[i * TUN_MIX_MAX + x->model];
-            struct at a = {.class = x->class, .t = 1e3 * (double)BASE_NS_PER_S};
+            struct at a = {.class = x->class, .t = INFINITY};
 
             if (x->due_ns == 0) {
                 double f;
@@ -385,19 +400,18 @@ static bool wait_longer(struct machine *m)
 
 static bool waits_matter(const struct machine *m)
 {
-    bool matter = false;
+    unsigned lowest_due = UINT_MAX, highest = 0;
 
     for (size_t i = 0; i < m->lanes->count; i++) {
-        const struct tun_wish *low = &m->wishes[m->lanes->lanes[i].model];
+        const struct tun_wish *w = &m->wishes[m->lanes->lanes[i].model];
 
-        for (size_t j = 0; j < m->lanes->count; j++) {
-            const struct tun_wish *high = &m->wishes[m->lanes->lanes[j].model];
-
-            matter = matter || (low->deadline_ns > 0 && high->deadline_ns == 0 &&
-                                high->class > low->class && m->lanes->lanes[j].stages > 1);
+        if (w->deadline_ns > 0) {
+            lowest_due = base_min(lowest_due, w->class);
+        } else if (m->lanes->lanes[i].stages > 1) {
+            highest = base_max(highest, w->class);
         }
     }
-    return matter;
+    return highest > lowest_due;
 }
 
 static int prepare(struct machine *m, double floor)
@@ -430,50 +444,57 @@ static int prepare(struct machine *m, double floor)
     return r;
 }
 
-static void sum_up(const struct machine *m, struct tun_answer *ret)
+static void sum_up(const struct machine *m, struct tun_lanes *l, struct tun_answer *ret)
 {
-    for (size_t i = 0; i < m->lanes->count; i++) {
-        const struct tun_lane *lane = &m->lanes->lanes[i];
-        struct task x = task_of(m, lane, lane->stages - 1);
-        const struct task *last = find(&m->seats[lane->stops[lane->stages - 1].seat], &x);
+    for (size_t i = 0; i < l->count; i++) {
+        struct tun_lane *lane = &l->lanes[i];
 
-        if (x.due_ns > 0) {
-            ret->bound_ns[x.model] =
-                base_max(ret->bound_ns[x.model], last->early_ns + last->found_ns);
+        for (size_t j = 0; j < lane->stages; j++) {
+            struct task x = task_of(m, lane, j);
+            const struct task *found = find(&m->seats[lane->stops[j].seat], &x);
+
+            lane->stops[j].bound_ns = found->found_ns;
+            if (j + 1 == lane->stages && x.due_ns > 0 && ret->refusal == TUN_ADMITTED) {
+                ret->bound_ns[x.model] =
+                    base_max(ret->bound_ns[x.model], x.early_ns + found->found_ns);
+            }
         }
     }
 }
 
-int tun_admit(const struct tun_wish *wishes, const struct tun_lanes *lanes, double floor,
+int tun_admit(const struct tun_wish *wishes, size_t count, struct tun_lanes *io_lanes, double floor,
               struct tun_answer *ret_answer)
 {
-    base_cleanup(machine_deinit) struct machine m = {.wishes = wishes, .lanes = lanes};
+    base_cleanup(machine_deinit) struct machine m = {.wishes = wishes, .lanes = io_lanes};
     struct tun_answer answer = {0};
     int r = prepare(&m, floor);
 
     if (r < 0) {
         return r;
     }
-    for (size_t i = 0; i < lanes->seats; i++) {
+    for (size_t i = 0; i < count; i++) {
+        if (wishes[i].deadline_ns > 0 && m.all_lanes[i] == 0) {
+            answer = (struct tun_answer){.refusal = TUN_TOO_MUCH_LOAD, .late = i, .model = i};
+        }
+    }
+    for (size_t i = 0; i < io_lanes->seats; i++) {
         struct seat *s = &m.seats[i];
         double load = 0;
 
         for (size_t j = 0; j < s->count; j++) {
-            load += s->tasks[j].cost_ns / s->tasks[j].period_ns;
+            load += load_of(&s->tasks[j]);
         }
         answer.load = base_max(answer.load, load);
-        for (size_t j = 0; j < s->count && answer.refusal == TUN_ADMITTED; j++) {
+        for (size_t j = 0; j < s->count; j++) {
             unsigned class = s->tasks[j].class;
 
-            if (s->tasks[j].due_ns > 0 && !class_has_due(s, class, j)) {
-                answer.seat = i;
+            if (s->tasks[j].due_ns > 0 && s->tasks[j].next_ns == 0) {
+                answer.seat = answer.refusal == TUN_ADMITTED ? i : answer.seat;
                 check_class(s, class, &answer);
             }
         }
     }
-    if (answer.refusal == TUN_ADMITTED) {
-        sum_up(&m, &answer);
-    }
+    sum_up(&m, io_lanes, &answer);
     *ret_answer = answer;
     return 0;
 }

@@ -6,8 +6,8 @@
  * of the frames that wait, the one of the highest class; in a class the one that is due first, and
  * those that are due before all others. A stop whose frame has waited for the time of its unit over
  * @floor while a higher class is anywhere runs one unit before all others. Models release frames at
- * least T = 1/rate apart: one that comes earlier is due as if it came then. A frame released at a is
- * due behind stop j of its lane at a + sum_{i<=j} D_i, whenever it comes there.
+ * least T = 1/rate apart: one that comes earlier is due as if it came then. A frame released at a
+ * is due behind stop j of its lane at a + sum_{i<=j} D_i, whenever it comes there.
  *
  * Let S be the frames of classes above c, and those of class c that are due until t, where nothing
  * of S waited at 0. Until nothing of S waits, the seat runs S, what had just begun, and floors. So
@@ -15,9 +15,8 @@
  *
  *     f = B(t) + F(t) f + sum_{i above c} C_i rbf_i(f) + sum_{i of c} C_i dbf_i(t)
  *
- * where C_i is the time of stop i, and of frames of which any n in a row take at most the share x of
- * the lane (tuner/solve/lanes.h), the k-th one after another is released at least
- * e_k = max(0, k T, k T / x - J) after it:
+ * where C_i is the time of stop i. As frames are dealt (tuner/solve/lanes.h), its lane's k-th frame
+ * after another one is released at least e_k = max(0, k T, k T / x - J) after that:
  *
  *     dbf_i(t) = the number of k with e_k + D_i <= t             released and due within t
  *     rbf_i(f) = the number of k with e_k - sum_{j<i} D_j < f    may come within f
@@ -28,9 +27,9 @@
  * Nobody is late if f <= t for every t at which dbf_i grows (demand: S. K. Baruah, L. E. Rosier,
  * R. R. Howell, Real-Time Systems 2, 1990; units that are not interrupted: S. K. Baruah, The
  * limited-preemption uniprocessor scheduling of sporadic task systems, ECRTS 2005). A frame of i
- * that is due at t leaves the stop at most f - (t - D_i) after it was due in front of it; the largest
- * of these is R_i (after M. Spuri, Analysis of deadline scheduled real-time systems, INRIA 2772,
- * 1996), and a frame takes at most the sum of D_j of all its stops but the last, and R of that.
+ * that is due at t leaves the stop at most f - (t - D_i) after it was due in front of it; the
+ * largest of these is R_i (after M. Spuri, Analysis of deadline scheduled real-time systems, INRIA
+ * 2772, 1996), and a frame takes at most the sum of D_j of all its stops but the last, and R of it.
  *
  * The test is sufficient, not necessary. It holds for models of a class and of those below it that
  * send more than their rate, not for models of higher classes that do.
@@ -56,7 +55,9 @@ struct tun_answer {
     double load;                  /* of the busiest seat, if all rates come */
 };
 
-/** tun_admit() - @wishes: of the lanes' models, rates, classes and deadlines count. @floor: 0: none.
- * Return: 0, and *ret_answer; -ENOMEM. Pure; threads: any. */
-int tun_admit(const struct tun_wish *wishes, const struct tun_lanes *lanes, double floor,
+/** tun_admit() - @wishes: [count], of which rates, classes and deadlines count. A model with a
+ * deadline and no lane is refused. @io_lanes: sets the stops' bounds R, which hold if it
+ * admits them.
+ * @floor: 0: none. Return: 0, and *ret_answer; -ENOMEM. Pure; threads: any. */
+int tun_admit(const struct tun_wish *wishes, size_t count, struct tun_lanes *io_lanes, double floor,
               struct tun_answer *ret_answer);

@@ -63,8 +63,12 @@ int tun_mix_divide(const struct tun_wish *wishes, size_t count, enum tun_share o
                    struct tun_division *ret)
 {
     struct units of = {.wishes = wishes};
-    struct tun_columns c = {
-        .wishes = wishes, .count = count, .objective = objective, .way = assign, .arg = &of};
+    struct tun_columns c = {.wishes = wishes,
+                            .count = count,
+                            .objective = objective,
+                            .part = 1,
+                            .way = assign,
+                            .arg = &of};
     int r = 0;
 
     *ret = TUN_DIVISION_NULL;

@@ -8,9 +8,9 @@
  * whose stages are cut becomes as many lanes as there are parts.
  *
  * A model's frames are dealt to its R lanes so that lane i has x_i n of the first n frames, but for
- * at most 1 - 1/(2R - 2), which is the least possible (R. Tijdeman, The chairman assignment problem,
- * Discrete Mathematics 32, 1980; his algorithm is tun_lane_next()). So of any n frames in a row it
- * has at most x_i n + 2 - 1/(R - 1).
+ * at most 1 - 1/(2R - 2), which is the least possible (R. Tijdeman, The chairman assignment
+ * problem, Discrete Mathematics 32, 1980; his algorithm is tun_lane_next()). So of any n frames in
+ * a row it has at most x_i n + 2 - 1/(R - 1).
  */
 #pragma once
 
@@ -21,6 +21,7 @@ struct tun_stop { /* of a lane: units in order on one seat */
     const double
         *unit_ns;       /* [units], with the hand-off in the first one; borrowed from the lanes */
     double deadline_ns; /* from the frame's coming due in front of it; 0: none */
+    double bound_ns;    /* of tun_admit(): how long it takes from then on, at most */
 };
 
 struct tun_lane {
@@ -38,15 +39,15 @@ struct tun_lanes {
 
 /** tun_lanes_init() - @wishes, @mix: of tun_mix_solve(). @even: all seats of an EP have the same
  * load; otherwise as few stages as possible are cut. @ret: tun_lanes_deinit(), also after a
- * failure; the stops' deadlines are those of tun_lanes_due(). Return: 0 or -ENOMEM. Threads: any. */
+ * failure; deadlines are those of tun_lanes_due(). Return: 0 or -ENOMEM. Threads: any. */
 int tun_lanes_init(const struct tun_wish *wishes, const struct tun_mix *mix, bool even,
                    struct tun_lanes *ret);
 void tun_lanes_deinit(struct tun_lanes *l);
 
 /** tun_lanes_due() - splits each model's deadline D over its stops:
  *     D_j = D (C_j + B_j) / sum_i (C_i + B_i)
- * with C_j the stop's time and B_j the longest unit of anything else on its seat: the split with the
- * least max_j (C_j + B_j) / D_j. */
+ * with C_j the stop's time and B_j the longest unit of anything else on its seat: the split with
+ * the least max_j (C_j + B_j) / D_j. */
 void tun_lanes_due(const struct tun_wish *wishes, struct tun_lanes *io_lanes);
 
 /** tun_stop_ns() - Return: of all units. @ret_longest: NULL, or which unit is the longest, from the

@@ -231,13 +231,14 @@ static int divide(struct tun_columns *c, struct tun_division *d)
 }
 
 int tun_mix_solve(const struct tun_wish *wishes, size_t count, enum tun_share objective,
-                  size_t changes, struct tun_mix *ret)
+                  size_t changes, double part, struct tun_mix *ret)
 {
     struct search s = {.wishes = wishes, .count = count, .changes = changes};
     struct tun_division d = TUN_DIVISION_NULL, bound = TUN_DIVISION_NULL;
     struct tun_columns c = {.wishes = wishes,
                             .count = count,
                             .objective = objective,
+                            .part = part,
                             .way_bytes = sizeof(struct tun_route),
                             .way = cheapest_route,
                             .arg = &s};
@@ -245,7 +246,7 @@ int tun_mix_solve(const struct tun_wish *wishes, size_t count, enum tun_share ob
     int r;
 
     *ret = TUN_MIX_NULL;
-    if (!valid(wishes, count, objective, changes)) {
+    if (!valid(wishes, count, objective, changes) || !(part > 0 && part <= 1)) {
         return -EINVAL;
     }
     s.ep_count = wishes[0].p->ep_count;

@@ -57,11 +57,12 @@ struct tun_mix {
 };
 #define TUN_MIX_NULL ((struct tun_mix){0})
 
-/** tun_mix_solve() - @wishes: [count]. @changes: of the EP in a route, at most. @ret:
+/** tun_mix_solve() - @wishes: [count]. @changes: of the EP in a route, at most. @part: of the
+ * cores' time that may be used, 0 < part <= 1; TUN_FAIR takes all, in proportion. @ret:
  * tun_mix_deinit(), also after a failure. Return: 0; -EINVAL: no model, too many, a rate, a weight
  * or an EP that makes no sense, or an unknown cost; -ENOMEM. Threads: any. */
 int tun_mix_solve(const struct tun_wish *wishes, size_t count, enum tun_share objective,
-                  size_t changes, struct tun_mix *ret);
+                  size_t changes, double part, struct tun_mix *ret);
 void tun_mix_deinit(struct tun_mix *m);
 
 /** tun_route_load() - what a frame of the route takes of the cores. @ret_ns: [ep_count]. */

@@ -51,7 +51,7 @@ int tun_columns_divide(const struct tun_columns *c, struct tun_division *ret)
     struct tun_work w = {.eps = c->wishes[0].p->eps,
                          .ep_count = c->wishes[0].p->ep_count,
                          .column_bytes = c->count * c->way_bytes,
-                         .time_ns = c->objective == TUN_FAIR ? 0 : (double)BASE_NS_PER_S,
+                         .time_ns = c->objective == TUN_FAIR ? 0 : c->part * (double)BASE_NS_PER_S,
                          .cheapest = cheapest,
                          .arg = (void *)c};
 

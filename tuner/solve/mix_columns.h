@@ -16,6 +16,7 @@ struct tun_columns {
     const struct tun_wish *wishes; /* [count], borrowed */
     size_t count;
     enum tun_share objective;
+    double part;      /* of the cores' time, for what is not TUN_FAIR */
     size_t way_bytes; /* of what says which way it is; 0: nobody asks */
     /* Finds the cheapest way for a frame of @model. @price: [ep_count], of a core for a ns.
      * @ret_load: [ep_count], ns. @ret_way: way_bytes, zeroed. Return: the sum of price and load. */

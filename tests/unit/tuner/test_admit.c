@@ -3,7 +3,7 @@
 #include "base/base.h"
 #include "tests/harness.h"
 #include "tuner/pipesim/seats_sim.h"
-#include "tuner/solve/admit.h"
+#include "tuner/solve/promise.h"
 
 #define MODELS 5u
 #define LANES 3u
@@ -98,66 +98,18 @@ static void set_init(struct set *x, double load, int64_t late)
     tun_lanes_due(x->wishes, &x->lanes);
 }
 
-static void shuffle(size_t *a, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        size_t j = (size_t)t_range(0, (int64_t)i);
-
-        a[i] = a[j];
-        a[j] = i;
-    }
-}
-
-/* All at once with the longest unit of some stop just begun; or when they like. Models of no higher
- * class than any with a deadline may send ten times their rate. */
-static void draw_run(const struct set *x, struct psim_seats *run)
-{
-    const struct tun_lane *blocker = &x->lane[t_range(0, (int64_t)x->lanes.count - 1)];
-    bool together = t_range(0, 2) > 0, too_many = t_range(0, 2) == 0;
-    unsigned lowest = UINT_MAX;
-    double before_ns = 0;
-    size_t longest;
-
-    *run = (struct psim_seats){.wishes = x->wishes,
-                               .lanes = &x->lanes,
-                               .models = x->models,
-                               .floor = x->floor,
-                               .window = 32,
-                               .vary = t_range(0, 3) == 0,
-                               .seed = t_random(),
-                               .frames = EPISODE,
-                               .arrivals = t_range(0, 3) == 0 ? PSIM_SPORADIC : PSIM_EARLIEST};
-    tun_stop_ns(&blocker->stops[0], &longest);
-    for (size_t u = 0; u < longest; u++) {
-        before_ns += blocker->stops[0].unit_ns[u];
-    }
-    for (size_t m = 0; m < x->models; m++) {
-        lowest = x->wishes[m].deadline_ns > 0 ? base_min(lowest, x->wishes[m].class) : lowest;
-    }
-    for (size_t m = 0; m < x->models; m++) {
-        double period_ns = 1e9 / x->wishes[m].rate;
-
-        run->weight[m] = (double)t_range(1, 10);
-        run->dealt[m] = (uint64_t)t_range(0, 20);
-        run->times[m] = t_range(0, 5) == 0 ? 0 : 1;
-        if (too_many && x->wishes[m].class <= lowest && t_range(0, 1)) {
-            run->times[m] = 10;
-        }
-        run->first_ns[m] = !together             ? period_ns * (double)t_range(0, 1000) / 1000
-                           : m == blocker->model ? 0
-                                                 : before_ns + 1;
-    }
-    shuffle(run->order, x->models);
-}
-
 /* All frames are within the bounds. */
 static void hold(const struct set *x, const struct tun_answer *a, uint64_t frames,
                  struct psim_seen *seen)
 {
     for (uint64_t episode = 0; episode * EPISODE < frames; episode++) {
-        struct psim_seats run;
+        struct psim_seats run = {.wishes = x->wishes,
+                                 .lanes = &x->lanes,
+                                 .models = x->models,
+                                 .floor = x->floor,
+                                 .frames = EPISODE};
 
-        draw_run(x, &run);
+        psim_seats_draw(&t_state, &run);
         T_EQ(psim_seats_run(&run, seen), 0);
         for (size_t m = 0; m < x->models; m++) {
             if (x->wishes[m].deadline_ns > 0) {
@@ -190,7 +142,11 @@ TEST(what_is_admitted_is_in_time)
 
         t_note("problem %d", tried);
         set_init(&x, wanted, tried % 2 ? 100 : 20);
-        T_EQ(tun_admit(x.wishes, &x.lanes, x.floor, &a), 0);
+        if (tried % 4 < 2) {
+            T_EQ(tun_admit(x.wishes, x.models, &x.lanes, x.floor, &a), 0);
+        } else {
+            T_EQ(tun_promise_admit(x.wishes, x.models, x.floor, &x.lanes, &a), 0);
+        }
         T_NEAR(a.load, wanted, 1e-9);
         tried++;
         if (a.refusal != TUN_ADMITTED) {
@@ -216,13 +172,13 @@ TEST(what_is_admitted_is_in_time)
     T_LT(bounds, 100 * near);
 }
 
-/* The highest load that is still admitted, of 200 sets each. Deadlines are drawn anew for each model,
- * from 1.2 times on, so the tightest counts. */
+/* The highest load that is still admitted, of 50 sets each. Deadlines are drawn anew for each
+ * model, from 1.2 times on, so the tightest counts. */
 TEST(much_is_admitted)
 {
     for (int64_t late = 3; late <= 100; late *= 3) {
         double sum = 0;
-        int times = t_times(200);
+        int times = t_times(50);
 
         for (int i = 0; i < times; i++) {
             double low = 0, high = 1;
@@ -236,7 +192,7 @@ TEST(much_is_admitted)
                 for (size_t m = 0; m < x.models; m++) {
                     x.wishes[m].rate *= to;
                 }
-                T_EQ(tun_admit(x.wishes, &x.lanes, x.floor, &a), 0);
+                T_EQ(tun_promise_admit(x.wishes, x.models, x.floor, &x.lanes, &a), 0);
                 *(a.refusal == TUN_ADMITTED ? &low : &high) = load;
             }
             sum += low;
@@ -288,13 +244,13 @@ TEST(one_seat_by_hand)
     struct tun_answer a;
 
     tun_lanes_due(wishes, &lanes);
-    T_EQ(tun_admit(wishes, &lanes, 0, &a), 0);
+    T_EQ(tun_admit(wishes, 2, &lanes, 0, &a), 0);
     T_EQ(a.refusal, TUN_ADMITTED);
     T_NEAR(a.bound_ns[0], 5e6, 1); /* the unit of 3 ms and its own 2 */
     T_NEAR(a.load, 0.6, 1e-9);
     wishes[0].deadline_ns = 4.9e6;
     tun_lanes_due(wishes, &lanes);
-    T_EQ(tun_admit(wishes, &lanes, 0, &a), 0);
+    T_EQ(tun_admit(wishes, 2, &lanes, 0, &a), 0);
     T_EQ(a.refusal, TUN_TOO_LONG_A_UNIT);
     T_EQ(a.late, 0);
     T_EQ(a.model, 1);
@@ -302,24 +258,31 @@ TEST(one_seat_by_hand)
     /* with a deadline of its own, 4 ms of it may be due first */
     wishes[0].deadline_ns = wishes[1].deadline_ns = 6e6;
     tun_lanes_due(wishes, &lanes);
-    T_EQ(tun_admit(wishes, &lanes, 0, &a), 0);
+    T_EQ(tun_admit(wishes, 2, &lanes, 0, &a), 0);
     T_EQ(a.refusal, TUN_ADMITTED);
     T_NEAR(a.bound_ns[0], 6e6, 1);
     T_NEAR(a.bound_ns[1], 6e6, 1);
     wishes[0].deadline_ns = wishes[1].deadline_ns = 5.9e6;
     tun_lanes_due(wishes, &lanes);
-    T_EQ(tun_admit(wishes, &lanes, 0, &a), 0);
+    T_EQ(tun_admit(wishes, 2, &lanes, 0, &a), 0);
     T_EQ(a.refusal, TUN_TOO_MUCH_DEMAND);
     T_EQ(a.model, 1);
     /* a higher class takes 4 ms every 10, then there is no end */
     wishes[0].deadline_ns = 8e6;
     wishes[1] = (struct tun_wish){.rate = 100, .class = 1};
     tun_lanes_due(wishes, &lanes);
-    T_EQ(tun_admit(wishes, &lanes, 0, &a), 0);
+    T_EQ(tun_admit(wishes, 2, &lanes, 0, &a), 0);
     T_EQ(a.refusal, TUN_ADMITTED);
     T_NEAR(a.bound_ns[0], 6e6, 1);
+    lanes.count = 1; /* the first model's only */
+    wishes[1].deadline_ns = 1e9;
+    T_EQ(tun_admit(wishes, 2, &lanes, 0, &a), 0);
+    T_EQ(a.refusal, TUN_TOO_MUCH_LOAD);
+    T_EQ(a.late, 1);
+    lanes.count = 2;
+    wishes[1].deadline_ns = 0;
     wishes[1].rate = 200;
-    T_EQ(tun_admit(wishes, &lanes, 0, &a), 0);
+    T_EQ(tun_admit(wishes, 2, &lanes, 0, &a), 0);
     T_EQ(a.refusal, TUN_TOO_MUCH_LOAD);
     T_EQ(a.model, 1);
 }
@@ -348,7 +311,7 @@ TEST(lanes_are_the_mix)
             }
             wishes[m] = (struct tun_wish){&p[m], (double)t_range(1, 60)};
         }
-        T_EQ(tun_mix_solve(wishes, 3, TUN_FAIR, 2, &mix), 0);
+        T_EQ(tun_mix_solve(wishes, 3, TUN_FAIR, 2, 1, &mix), 0);
         T_EQ(tun_lanes_init(wishes, &mix, even, &lanes), 0);
         for (size_t j = 0; j < lanes.count; j++) {
             const struct tun_lane *lane = &lanes.lanes[j];

@@ -125,7 +125,7 @@ TEST(no_routes_do_more)
 
         mixed_init(&x, (size_t)t_range(1, MODELS), (size_t)t_range(1, 3),
                    (double)t_range(0, 2) / 2);
-        T_EQ(tun_mix_solve(x.wishes, x.count, TUN_FAIR, changes, &mix), 0);
+        T_EQ(tun_mix_solve(x.wishes, x.count, TUN_FAIR, changes, 1, &mix), 0);
         check_routes(&x, changes, &mix);
         for (size_t k = 0; k < x.p[0].ep_count; k++) {
             T_TRUE(mix.limits[k] >= 0);
@@ -185,12 +185,12 @@ static void check_objective(struct mixed *x, enum tun_share objective, double lo
     struct tun_mix fair, mix;
     double scale;
 
-    T_TRUE(tun_mix_solve(x->wishes, x->count, TUN_FAIR, changes, &fair) == 0);
+    T_TRUE(tun_mix_solve(x->wishes, x->count, TUN_FAIR, changes, 1, &fair) == 0);
     for (size_t m = 0; m < x->count; m++) {
         x->wishes[m].rate *= load * fair.lambda;
         x->wishes[m].weight = (double)t_range(1, 10);
     }
-    T_TRUE(tun_mix_solve(x->wishes, x->count, objective, changes, &mix) == 0);
+    T_TRUE(tun_mix_solve(x->wishes, x->count, objective, changes, 1, &mix) == 0);
     check_routes(x, changes, &mix);
     scale = base_max(mix.value, 1e-3);
     if (objective == TUN_ENERGY && load > 1) {
@@ -230,7 +230,7 @@ TEST(routes_reach_the_bound_where_changes_are_free)
         struct mixed x;
 
         mixed_init(&x, MODELS, 3, 0);
-        T_EQ(tun_mix_solve(x.wishes, x.count, TUN_FAIR, 4, &mix), 0);
+        T_EQ(tun_mix_solve(x.wishes, x.count, TUN_FAIR, 4, 1, &mix), 0);
         T_NEAR(mix.lambda, mix.bound, 1e-7 * mix.bound);
         tun_mix_deinit(&mix);
         mixed_deinit(&x);
@@ -247,7 +247,7 @@ TEST(one_model_and_more_changes)
 
         mixed_init(&x, 1, 2, 1);
         for (size_t changes = 0; changes <= 3; changes++) {
-            T_EQ(tun_mix_solve(x.wishes, 1, TUN_FAIR, changes, &mix), 0);
+            T_EQ(tun_mix_solve(x.wishes, 1, TUN_FAIR, changes, 1, &mix), 0);
             T_NEAR(mix.bound * x.wishes[0].rate * tun_bound_ns(&x.p[0]) / 1e9, 1, 1e-7);
             T_LE(before, mix.lambda * (1 + 1e-9));
             before = mix.lambda;
@@ -263,20 +263,20 @@ TEST(what_makes_no_sense_is_refused)
     struct mixed x;
 
     mixed_init(&x, 2, 2, 1);
-    T_EQ(tun_mix_solve(x.wishes, 0, TUN_FAIR, 1, &mix), -EINVAL);
-    T_EQ(tun_mix_solve(x.wishes, TUN_MIX_MAX + 1, TUN_FAIR, 1, &mix), -EINVAL);
-    T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, TUN_CHANGES_MAX + 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, 0, TUN_FAIR, 1, 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, TUN_MIX_MAX + 1, TUN_FAIR, 1, 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, TUN_CHANGES_MAX + 1, 1, &mix), -EINVAL);
     for (size_t i = 0; i < 4; i++) {
         x.wishes[1].rate = (double[]){0, -1, NAN, INFINITY}[i];
-        T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, 1, &mix), -EINVAL);
+        T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, 1, 1, &mix), -EINVAL);
     }
     x.wishes[1].rate = x.wishes[0].weight = 1;
-    T_EQ(tun_mix_solve(x.wishes, 2, TUN_WEIGHTED, 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, 2, TUN_WEIGHTED, 1, 1, &mix), -EINVAL);
     x.p[1].eps[0].cores++;
-    T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, 1, 1, &mix), -EINVAL);
     x.p[1].eps[0].cores--;
     tun_cell_at(&x.p[1].costs, 1, 1, 0)->ns = -1;
-    T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, 1, &mix), -EINVAL);
+    T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, 1, 1, &mix), -EINVAL);
     tun_mix_deinit(&mix);
     mixed_deinit(&x);
 }

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/solve/promise.h"
+
+#include "base/base.h"
+
+#define ROUNDS_MAX 8 /* of splitting deadlines */
+
+static const double PARTS[] = {1, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5};
+
+struct attempt {
+    const struct tun_wish *wishes;
+    size_t count, changes;
+    enum tun_share objective;
+    double part, floor;
+    bool even;
+};
+
+/* @sooner: as soon as it can be, behind all stops but the last; else in proportion to R. Return:
+ * whether any stop has another deadline now. */
+static bool split(const struct tun_wish *wishes, struct tun_lanes *l, bool sooner)
+{
+    bool other = false;
+
+    for (size_t i = 0; i < l->count; i++) {
+        struct tun_lane *lane = &l->lanes[i];
+        double all_ns = wishes[lane->model].deadline_ns, left_ns = all_ns, sum = 0;
+
+        for (size_t j = 0; j < lane->stages; j++) {
+            sum += lane->stops[j].bound_ns;
+        }
+        for (size_t j = 0; all_ns > 0 && isfinite(sum) && j < lane->stages; j++) {
+            struct tun_stop *s = &lane->stops[j];
+            double ns = j + 1 == lane->stages ? left_ns
+                        : sooner              ? s->bound_ns
+                                              : all_ns * s->bound_ns / sum;
+
+            other = other || fabs(ns - s->deadline_ns) > 1e-6 * all_ns;
+            s->deadline_ns = ns;
+            left_ns -= ns;
+        }
+    }
+    return other;
+}
+
+static double sum_of_bounds(const struct tun_answer *a)
+{
+    double sum = 0;
+
+    for (size_t m = 0; m < TUN_MIX_MAX; m++) {
+        sum += a->bound_ns[m];
+    }
+    return sum;
+}
+
+/* Return: 0 or -ENOMEM. @before: room for the lanes. */
+static int tighten(const struct attempt *a, struct tun_lanes *io_lanes, struct tun_lane *before,
+                   struct tun_answer *io_answer)
+{
+    bool better = true;
+    int r = 0;
+
+    for (int round = 0; r == 0 && better && round < ROUNDS_MAX; round++) {
+        struct tun_answer answer = {0};
+
+        memcpy(before, io_lanes->lanes, io_lanes->count * sizeof(*before));
+        better = split(a->wishes, io_lanes, true);
+        r = better ? tun_admit(a->wishes, a->count, io_lanes, a->floor, &answer) : 0;
+        better = r == 0 && better && answer.refusal == TUN_ADMITTED &&
+                 sum_of_bounds(&answer) < sum_of_bounds(io_answer);
+        if (better) {
+            *io_answer = answer;
+        } else {
+            memcpy(io_lanes->lanes, before, io_lanes->count * sizeof(*before));
+        }
+    }
+    return r;
+}
+
+static int admit(const struct attempt *a, struct tun_lanes *io_lanes, struct tun_answer *ret)
+{
+    base_autofree struct tun_lane *before = calloc(io_lanes->count + 1, sizeof(*before));
+    struct tun_answer answer;
+    int r = before ? tun_admit(a->wishes, a->count, io_lanes, a->floor, ret) : -ENOMEM;
+
+    answer = *ret;
+    for (int round = 0; r == 0 && answer.refusal != TUN_ADMITTED && round < ROUNDS_MAX &&
+                        split(a->wishes, io_lanes, false);
+         round++) {
+        r = tun_admit(a->wishes, a->count, io_lanes, a->floor, &answer);
+    }
+    if (r == 0 && answer.refusal == TUN_ADMITTED) {
+        *ret = answer;
+        r = tighten(a, io_lanes, before, ret);
+    }
+    return r;
+}
+
+int tun_promise_admit(const struct tun_wish *wishes, size_t count, double floor,
+                      struct tun_lanes *io_lanes, struct tun_answer *ret_answer)
+{
+    struct attempt a = {.wishes = wishes, .count = count, .floor = floor};
+
+    tun_lanes_due(wishes, io_lanes);
+    return admit(&a, io_lanes, ret_answer);
+}
+
+static int try(const struct attempt *a, struct tun_promise *ret)
+{
+    int r = tun_mix_solve(a->wishes, a->count, a->objective, a->changes, a->part, &ret->mix);
+
+    r = r ? r : tun_lanes_init(a->wishes, &ret->mix, a->even, &ret->lanes);
+    return r ? r : admit(a, &ret->lanes, &ret->answer);
+}
+
+int tun_promise_make(const struct tun_wish *wishes, size_t count, enum tun_share objective,
+                     size_t changes, double floor, struct tun_promise *ret)
+{
+    struct attempt a = {.wishes = wishes,
+                        .count = count,
+                        .changes = changes,
+                        .objective = objective,
+                        .part = 1,
+                        .floor = floor};
+    size_t parts = objective == TUN_FAIR ? 1 : base_array_count(PARTS);
+    int r;
+
+    *ret = TUN_PROMISE_NULL;
+    r = try(&a, ret);
+    for (size_t i = 1; r == 0 && ret->answer.refusal != TUN_ADMITTED && i < 4 * parts; i++) {
+        struct tun_promise other = TUN_PROMISE_NULL;
+
+        a.even = i % 2;
+        a.changes = i % 4 < 2 ? changes : 0;
+        a.part = PARTS[i / 4];
+        r = try(&a, &other);
+        if (r == 0 && other.answer.refusal == TUN_ADMITTED) {
+            struct tun_promise swap = *ret;
+
+            *ret = other;
+            other = swap;
+        }
+        tun_promise_deinit(&other);
+    }
+    return r;
+}
+
+void tun_promise_deinit(struct tun_promise *p)
+{
+    tun_lanes_deinit(&p->lanes);
+    tun_mix_deinit(&p->mix);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * tuner/solve/promise.h - a plan of several models whose deadlines hold, if one is found
+ *
+ * The best mix comes first. Where its deadlines are not admitted, the seats' loads are made equal,
+ * then frames stay on one kind of core, then less of the cores' time is used: each time the next
+ * best mix is asked. So it is a search in the order of the objective, not of all mixes: a refusal
+ * does not prove that no mix would do.
+ */
+#pragma once
+
+#include "tuner/solve/admit.h"
+
+struct tun_promise {
+    struct tun_mix mix;       /* owned */
+    struct tun_lanes lanes;   /* of the mix, owned */
+    struct tun_answer answer; /* not admitted: of the best mix, which this then is */
+};
+#define TUN_PROMISE_NULL ((struct tun_promise){0})
+
+/** tun_promise_make() - @wishes, @objective, @changes: of tun_mix_solve(). @floor: of tun_admit().
+ * @ret: tun_promise_deinit(), also after a failure. Return: as tun_mix_solve(). Threads: any. */
+int tun_promise_make(const struct tun_wish *wishes, size_t count, enum tun_share objective,
+                     size_t changes, double floor, struct tun_promise *ret);
+/** tun_promise_admit() - tun_admit(), with deadlines split over the stops of each lane anew
+ *
+ * While they are refused, a stop gets the part of its model's deadline that its R is of their sum.
+ * Once they are admitted, frames are due behind all stops but the last as soon as they can be done
+ * there, if all deadlines still hold: then a frame also takes less in all. */
+int tun_promise_admit(const struct tun_wish *wishes, size_t count, double floor,
+                      struct tun_lanes *io_lanes, struct tun_answer *ret_answer);
+void tun_promise_deinit(struct tun_promise *p);
