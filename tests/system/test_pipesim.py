@@ -220,9 +220,58 @@ def test_several_networks_share_a_machine():
     near(mixed("resnet50=5", "resnet50=5")["of_wishes"], mixed("resnet50=10")["of_wishes"])
 
 
+def test_objectives_of_a_mix():
+    networks = ("mobilenet_v1=15,weight=1", "resnet50=4,weight=2", "squeezenet1_1=15,weight=0.5")
+    heavy = ("mobilenet_v1=60,weight=1", "resnet50=16,weight=2", "squeezenet1_1=60,weight=0.5")
+    energy = mixed("--objective", "energy", *networks)
+    check(energy["bound"] <= energy["value"] * 1.000001 and not energy["fell_back"], energy)
+    near(energy["of_wishes"], 1)
+    over = mixed("--objective", "energy", *heavy)
+    check(over["fell_back"] and over["objective"] == "fair" and over["of_wishes"] < 1, over)
+    near(over["of_wishes"], mixed(*heavy)["of_wishes"])
+    all_kept = mixed("--objective", "weighted", *networks)
+    near(all_kept["value"], 15 + 8 + 7.5)
+    most = mixed("--objective", "weighted", *heavy)
+    near(most["value"], sum(m["given"] * m["weight"] for m in most["models"]))
+    fair = over["models"]
+    check(sum(m["given"] * m["weight"] for m in fair) < most["value"] <= most["bound"] * 1.000001, most)
+    front = mixed("--front", *networks)["front"]
+    equal(len(front), 10)
+    check(all(a["energy"] < b["energy"] for a, b in zip(front, front[1:])), front)
+    check("is fair instead" in good("mix", "--platform", "rk3588", "--objective", "energy", "--front", *heavy))
+
+
+def test_deadlines_of_a_mix():
+    networks = ("mobilenet_v1=15,deadline=500,class=1", "resnet50=4,deadline=3000", "squeezenet1_1=15")
+    mix = mixed("--simulate", "20000", "--floor", "0.02", *networks)
+    check(mix["admission"]["admitted"] and mix["late"] == 0 and mix["due"] > 5000, mix)
+    check(mix["reached"] >= 0.97, mix)
+    for m in mix["models"][:2]:
+        check(m["worst_ms"] <= m["bound_ms"] <= m["deadline_ms"], m)
+    check("bound_ms" not in mix["models"][2], mix)
+    answers = {"demand": ("mobilenet_v1=15,deadline=10",), "load": ("resnet50=60,deadline=500",),
+               "unit": ("lenet=1,deadline=2,class=1", "resnet50=7")}
+    for why, wishes in answers.items():
+        a = json.loads(good("mix", "--json", "--platform", "rpi4", *wishes))["admission"]
+        equal((a["admitted"], a["why"]), (False, why))
+        check(a["seat"].startswith("core ") and a["late"] == wishes[0].split("=")[0] and ("unit" in a) == (why == "unit"), a)
+        check("may be late on core" in good("mix", "--platform", "rpi4", *wishes))
+    check("All deadlines hold" in good("mix", "--platform", "rk3588", "--simulate", "1000", *networks))
+
+
 def test_bad_wishes():
-    for rate in ("0", "-1", "nan", "1e9", "", "5x"):
+    for rate in ("0", "-1", "nan", "1e9", "", "5x", "inf"):
         bad(2, ["the rate must be from"], "mix", "--platform", "rk3588", "resnet50=" + rate)
+        for key in ("deadline", "weight", "class"):
+            if rate not in ("0", "1e9") or key == "weight":
+                bad(2, ["the %s must be" % key], "mix", "--platform", "rk3588", "resnet50=1,%s=%s" % (key, rate))
+    for wish, said in (("resnet50,deadlin=3", "did you mean deadline?"), ("resnet50=3,rate=4", "the rate is given twice"),
+                       ("resnet50,class=1,class=1", "the class is given twice"), ("resnet50,class=1.5", "a whole number"),
+                       ("resnet50,class=8", "a whole number"), ("resnet50,", "unknown key"), ("resnet50,deadline=0", "must be"),
+                       ("resnet50,deadline", "must be"), ("resnet50,=", "unknown key"), ("=", "the rate must be")):
+        bad(2, [said], "mix", "--platform", "rk3588", wish)
+    for option in (("--floor", "1"), ("--floor", "nan"), ("--simulate", "0"), ("--simulate", "1.5"), ("--objective", "all")):
+        bad(2, [option[0]], "mix", "--platform", "rk3588", *option, "resnet50")
     bad(2, ["give --platform"], "mix", "--platform", "rk3588")
     bad(2, ["give --platform"], "mix", "resnet50")
     bad(1, ["nonet"], "mix", "--platform", "rk3588", "nonet=2")

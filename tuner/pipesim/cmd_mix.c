@@ -1,102 +1,167 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipesim mix: several networks on one described machine. */
 #include "base/base.h"
-#include "tuner/pipesim/subject.h"
-#include "tuner/solve/mix.h"
-#include "tuner/solve/solve.h"
+#include "tuner/pipesim/mixed.h"
 
-struct mix_of {
-    size_t count;
-    struct psim_case cases[TUN_MIX_MAX]; /* owned */
-    struct tun_wish wishes[TUN_MIX_MAX];
-};
+/* ---- wishes ---- */
 
-static void mix_of_deinit(struct mix_of *x)
+/* The keys behind a network. */
+static const struct {
+    const char *name;
+    double least, most;
+    bool whole;
+} KEYS[] = {
+    {"rate", 1e-6, 1e6}, {"deadline", 1e-6, 1e9}, {"class", 0, 7, true}, {"weight", 1e-3, 1e3}};
+enum { RATE, DEADLINE, CLASS, WEIGHT, KEY_COUNT };
+
+/* Takes "KEY=VALUE". @io_values: [KEY_COUNT]; @io_given: which of them were given. */
+static int take_key(const char *wish, const char *text, double *io_values, bool *io_given)
 {
-    for (size_t i = 0; i < x->count; i++) {
-        psim_case_deinit(&x->cases[i]);
+    const char *equals = strchr(text, '=');
+    size_t key = 0, length = equals ? (size_t)(equals - text) : strlen(text);
+    struct near_word near = {0};
+    char hint[NEAR_WORD_HINT_BYTES];
+    base_autofree char *name = strndup(text, length);
+
+    while (name && key < KEY_COUNT && strcmp(name, KEYS[key].name) != 0) {
+        key++;
     }
+    if (key == KEY_COUNT || !name) {
+        near.given = name;
+        for (size_t i = 0; name && i < KEY_COUNT; i++) {
+            near_word_try(&near, KEYS[i].name);
+        }
+        return psim_usage("mix", "%s: unknown key '%s'%s", wish, name ? name : "",
+                          name ? near_word_hint(&near, hint) : "");
+    }
+    if (io_given[key]) {
+        return psim_usage("mix", "%s: the %s is given twice", wish, name);
+    }
+    io_given[key] = true;
+    if (!cli_read_number(equals ? equals + 1 : "", KEYS[key].least, KEYS[key].most,
+                         &io_values[key]) ||
+        (KEYS[key].whole && io_values[key] != floor(io_values[key]))) {
+        return psim_usage("mix", "%s: the %s must be %sfrom %.15g to %.15g", wish, name,
+                          KEYS[key].whole ? "a whole number " : "", KEYS[key].least,
+                          KEYS[key].most);
+    }
+    return 0;
 }
 
-/* Takes "NETWORK" or "NETWORK=RATE". Return: 0, or an exit code. */
-static int add(struct mix_of *x, const char *platform, const char *text)
+/* Takes "NETWORK[=RATE][,KEY=VALUE]...". Return: 0, or an exit code. */
+static int add(struct psim_mixed *x, const char *platform, const char *wish)
 {
-    const char *equals = strrchr(text, '=');
-    base_autofree char *name = equals ? strndup(text, (size_t)(equals - text)) : strdup(text);
-    char error[PSIM_ERROR_MAX] = "", *end = NULL;
-    double rate = equals ? strtod(equals + 1, &end) : 1;
+    base_autofree char *text = strdup(wish);
+    double values[KEY_COUNT] = {[RATE] = 1, [WEIGHT] = 1};
+    bool given[KEY_COUNT] = {false};
+    char error[PSIM_ERROR_MAX] = "", *rest, *equals;
+    int code = 0;
 
-    if (equals && (end == equals + 1 || *end || !(rate >= 1e-6 && rate <= 1e6))) {
-        return psim_usage("mix", "%s: the rate must be from 0.000001 to 1000000", text);
-    }
     if (x->count == TUN_MIX_MAX) {
         return psim_usage("mix", "at most %u networks", TUN_MIX_MAX);
     }
-    if (!name || psim_case_init(name, PSIM_UNITS, platform, error, &x->cases[x->count]) != 0) {
-        return psim_fail("%s", name ? error : "out of memory");
+    if (!text) {
+        return psim_fail("out of memory");
     }
-    x->wishes[x->count] = (struct tun_wish){&x->cases[x->count].truth, rate};
+    rest = strchr(text, ',');
+    if (rest) {
+        *rest++ = '\0';
+    }
+    equals = strrchr(text, '=');
+    if (equals) {
+        char key[64];
+
+        *equals = '\0';
+        snprintf(key, sizeof(key), "rate=%.50s", equals + 1);
+        code = take_key(wish, key, values, given);
+    }
+    while (!code && rest) {
+        char *key = strsep(&rest, ",");
+
+        code = take_key(wish, key, values, given);
+    }
+    if (code) {
+        return code;
+    }
+    if (psim_case_init(text, PSIM_UNITS, platform, error, &x->cases[x->count]) != 0) {
+        return psim_fail("%s", error);
+    }
+    x->wishes[x->count] = (struct tun_wish){.p = &x->cases[x->count].truth,
+                                            .rate = values[RATE],
+                                            .weight = values[WEIGHT],
+                                            .class = (unsigned)values[CLASS],
+                                            .deadline_ns = values[DEADLINE] * BASE_NS_PER_MS};
     x->count++;
     return 0;
 }
 
-/* What each model's own best plan reaches if all take turns on all cores. */
-static double in_turns(const struct mix_of *x)
+/* ---- text ---- */
+
+static double number(const json_t *v, const char *key)
 {
-    double ns = 0;
-
-    for (size_t i = 0; i < x->count; i++) {
-        struct tun_solution s;
-
-        if (tun_solve(x->wishes[i].p, &s) != 0) {
-            return 0;
-        }
-        ns += x->wishes[i].rate * s.outcome.bottleneck_ns;
-    }
-    return (double)BASE_NS_PER_S / ns;
+    return json_number_value(json_object_get(v, key));
 }
 
-static void route_text(const struct tun_problem *p, const struct tun_route *r, char *text,
-                       size_t size)
+static const char *string(const json_t *v, const char *key)
 {
-    size_t first = 0;
+    return json_string_value(json_object_get(v, key));
+}
 
-    *text = '\0';
-    for (size_t s = 0; s < r->stages; s++) {
-        base_append(text, size, "%s%zu-%u@%s", s ? "|" : "", first, r->last[s],
-                    p->eps[r->ep[s]].name);
-        first = r->last[s] + 1u;
+static void print_reached(const json_t *v)
+{
+    const char *objective = string(v, "objective");
+    double value = number(v, "value"), bound = number(v, "bound"), of = 100 * number(v, "of_bound");
+
+    if (json_is_true(json_object_get(v, "fell_back"))) {
+        puts("These rates cannot all be kept; this plan is fair instead.");
+    }
+    if (strcmp(objective, "energy") == 0) {
+        printf("All rates are kept by busy cores of %.3f in all; less than %.3f is not possible.\n",
+               value, bound);
+    } else if (strcmp(objective, "weighted") == 0) {
+        printf("%.3f weighted frames a second: %.1f %% of what these cores could ever do (%.3f).\n",
+               value, of, bound);
+    } else {
+        printf("Every model can have %.3f of its wish: %.1f %% of what these cores could ever do "
+               "(%.3f).\nEach by its own best plan, in turns on all cores: %.1f %%.\n",
+               value, of, bound, 100 * number(v, "in_turns") / bound);
     }
 }
 
-static json_t *mix_json(const struct mix_of *x, const struct tun_mix *mix)
+static void print_admission(const json_t *v)
 {
-    const struct tun_problem *first = x->wishes[0].p;
-    json_t *models = json_array(), *cores = json_array();
+    const json_t *a = json_object_get(v, "admission");
+    const char *why = string(a, "why");
 
-    for (size_t i = 0, m = 0; m < x->count; m++) {
-        json_t *routes = json_array();
-
-        for (; i < mix->count && mix->dealt[i].model == m; i++) {
-            char text[512];
-
-            route_text(x->wishes[m].p, &mix->dealt[i].route, text, sizeof(text));
-            json_array_append_new(
-                routes, json_pack("{s:s,s:f}", "route", text, "share", mix->dealt[i].share));
-        }
-        json_array_append_new(models,
-                              json_pack("{s:s,s:f,s:f,s:o}", "model", x->cases[m].network.name,
-                                        "wished", x->wishes[m].rate, "given",
-                                        mix->lambda * x->wishes[m].rate, "routes", routes));
+    if (!a) {
+        return;
     }
-    for (size_t k = 0; k < first->ep_count; k++) {
-        json_array_append_new(cores, json_pack("{s:s,s:i,s:f,s:f}", "kind", first->eps[k].name,
-                                               "cores", (int)first->eps[k].cores, "busy",
-                                               mix->busy[k], "limits", mix->limits[k]));
+    if (!why) {
+        printf("All deadlines hold, at %.1f %% load of the busiest core.\n",
+               100 * number(a, "load"));
+        return;
     }
-    return json_pack("{s:f,s:f,s:f,s:f,s:o,s:o}", "of_wishes", mix->lambda, "bound", mix->bound,
-                     "of_bound", mix->lambda / mix->bound, "in_turns", in_turns(x), "models",
-                     models, "kinds", cores);
+    shown_printf("Frames of %s may be late on core %s: ", string(a, "late"), string(a, "seat"));
+    if (strcmp(why, "unit") == 0) {
+        shown_printf("unit %d of %s runs too long.\n", (int)number(a, "unit"), string(a, "model"));
+    } else {
+        shown_printf("%s, most of it %s.\n",
+                     strcmp(why, "load") == 0 ? "it has more to do than it can"
+                                              : "too much is due before them",
+                     string(a, "model"));
+    }
+}
+
+static void print_simulated(const json_t *v)
+{
+    if (json_object_get(v, "reached")) {
+        printf("Simulated under full load, every model has at least %.1f %% of its planned rate.\n",
+               100 * number(v, "reached"));
+    }
+    if (json_object_get(v, "late")) {
+        printf("Simulated at the wished rates, %.0f of %.0f frames with deadlines were late.\n",
+               number(v, "late"), number(v, "due"));
+    }
 }
 
 static void print_text(const json_t *v)
@@ -104,6 +169,11 @@ static void print_text(const json_t *v)
     static const struct cli_column MODELS[] = {{"model", "model", 'l'},
                                                {"wished", "wished", 'r', CLI_DECIMALS, 2},
                                                {"given", "given", 'r', CLI_DECIMALS, 2},
+                                               {"simulated", "reached", 'r', CLI_DECIMALS, 2},
+                                               {"class", "class", 'r'},
+                                               {"deadline ms", "deadline_ms", 'r', CLI_DECIMALS, 2},
+                                               {"bound", "bound_ms", 'r', CLI_DECIMALS, 2},
+                                               {"worst", "worst_ms", 'r', CLI_DECIMALS, 2},
                                                {0}};
     static const struct cli_column ROUTES[] = {
         {"share", "share", 'r', CLI_DECIMALS, 1, 100, " %"}, {"route", "route", 'l'}, {0}};
@@ -113,32 +183,35 @@ static void print_text(const json_t *v)
         {"busy", "busy", 'r', CLI_DECIMALS, 0, 100, " %"},
         {"limit it by", "limits", 'r', CLI_DECIMALS, 0, 100, " %"},
         {0}};
-    const json_t *models = json_object_get(v, "models"), *m;
-    double bound = json_number_value(json_object_get(v, "bound"));
+    static const struct cli_column FRONT[] = {{"of wishes", "of_wishes", 'r', CLI_DECIMALS, 3},
+                                              {"energy", "energy", 'r', CLI_DECIMALS, 3},
+                                              {0}};
+    const json_t *models = json_object_get(v, "models"), *front = json_object_get(v, "front"), *m;
     size_t i;
 
-    printf("Every model can have %.3f of its wish: %.1f %% of what these cores could ever do "
-           "(%.3f).\n",
-           json_number_value(json_object_get(v, "of_wishes")),
-           100 * json_number_value(json_object_get(v, "of_bound")), bound);
-    printf("Each by its own best plan, in turns on all cores: %.1f %%.\n\n",
-           100 * json_number_value(json_object_get(v, "in_turns")) / bound);
+    print_reached(v);
+    print_admission(v);
+    print_simulated(v);
+    putchar('\n');
     cli_print_rows(models, MODELS);
     json_array_foreach((json_t *)models, i, m)
     {
-        shown_printf("\nroutes of %s\n", json_string_value(json_object_get(m, "model")));
+        shown_printf("\nroutes of %s\n", string(m, "model"));
         cli_print_rows(json_object_get(m, "routes"), ROUTES);
     }
     putchar('\n');
     cli_print_rows(json_object_get(v, "kinds"), KINDS);
+    if (front) {
+        putchar('\n');
+        cli_print_rows(front, FRONT);
+    }
 }
 
 int psim_cmd_mix(int argc, char **argv)
 {
-    base_cleanup(mix_of_deinit) struct mix_of x = {0};
-    base_cleanup(tun_mix_deinit) struct tun_mix mix = TUN_MIX_NULL;
+    base_cleanup(psim_mixed_deinit) struct psim_mixed x = {0};
     struct psim_options o = {.changes = 1};
-    int code = psim_options(argc, argv, &o), error;
+    int code = psim_options(argc, argv, &o);
     json_t *v;
 
     if (!code && (!o.platform || optind == argc)) {
@@ -147,17 +220,9 @@ int psim_cmd_mix(int argc, char **argv)
     for (int i = optind; !code && i < argc; i++) {
         code = add(&x, o.platform, argv[i]);
     }
-    if (code) {
-        return code;
-    }
-    error = tun_mix_solve(x.wishes, x.count, TUN_FAIR, o.changes, 1, &mix);
-    if (error) {
-        return psim_fail("no plan: %s",
-                         error == -EINVAL ? "this machine cannot be shared so" : strerror(-error));
-    }
-    v = mix_json(&x, &mix);
-    if (o.json) {
-        return psim_print_json(v);
+    code = code ? code : psim_mixed_json(&x, &o, &v);
+    if (code || o.json) {
+        return code ? code : psim_print_json(v);
     }
     print_text(v);
     json_decref(v);

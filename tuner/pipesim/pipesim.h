@@ -17,13 +17,14 @@ struct psim_options {
     const char *model, *platform, *problem, *algorithm, *contention, *plan, *file, *scenario,
         *records;
     bool layers, json, one_ep, nodes, units, no_hints, predict;
-    bool front;                          /* plan: of throughput and latency */
-    unsigned objective, encoding, space; /* enum tun_objective, tun_encoding, tun_space */
+    bool front; /* plan: of throughput and latency; mix: of wishes and energy */
+    unsigned objective, encoding, space; /* enum tun_objective, mix: tun_share; tun_encoding;
+                                          * tun_space */
     unsigned alpha, heuristic, stages, stages_max, frames, top, seeds, changes;
-    uint64_t seed, trials, runs;
+    uint64_t seed, trials, runs, simulate;
     double fps, latency_ms; /* bounds; 0: none */
     double stop_fps;        /* 0: none */
-    double sigma, noise, correlation, spikes, hours, evaluation_s, early;
+    double sigma, noise, correlation, spikes, hours, evaluation_s, early, floor;
 };
 
 /* The commands with their options and help. A new one is a row in pipesim_options.c, its code, and
