@@ -144,11 +144,12 @@ static void print_admission(const json_t *v)
     shown_printf("Frames of %s may be late on core %s: ", string(a, "late"), string(a, "seat"));
     if (strcmp(why, "unit") == 0) {
         shown_printf("unit %d of %s runs too long.\n", (int)number(a, "unit"), string(a, "model"));
+    } else if (strcmp(why, "load") == 0) {
+        shown_printf("it has more to do than it can, most of it %s.\n", string(a, "model"));
+    } else if (strcmp(string(a, "late"), string(a, "model")) == 0) {
+        puts("they take most of the time themselves.");
     } else {
-        shown_printf("%s, most of it %s.\n",
-                     strcmp(why, "load") == 0 ? "it has more to do than it can"
-                                              : "too much is due before them",
-                     string(a, "model"));
+        shown_printf("too much is due before them, most of it %s.\n", string(a, "model"));
     }
 }
 

@@ -249,9 +249,6 @@ int tun_lanes_init(const struct tun_wish *wishes, const struct tun_mix *mix, boo
         seat_all(&s);
         r = lay(wishes, mix, &s, ret);
     }
-    if (r == 0) {
-        tun_lanes_due(wishes, ret);
-    }
     free(s.pieces);
     return r;
 }

@@ -39,7 +39,7 @@ struct tun_lanes {
 
 /** tun_lanes_init() - @wishes, @mix: of tun_mix_solve(). @even: all seats of an EP have the same
  * load; otherwise as few stages as possible are cut. @ret: tun_lanes_deinit(), also after a
- * failure; deadlines are those of tun_lanes_due(). Return: 0 or -ENOMEM. Threads: any. */
+ * failure; without deadlines (tun_lanes_due()). Return: 0 or -ENOMEM. Threads: any. */
 int tun_lanes_init(const struct tun_wish *wishes, const struct tun_mix *mix, bool even,
                    struct tun_lanes *ret);
 void tun_lanes_deinit(struct tun_lanes *l);

@@ -53,7 +53,8 @@ static double sum_of_bounds(const struct tun_answer *a)
 }
 
 /* Return: 0 or -ENOMEM. @before: room for the lanes. */
-static int tighten(const struct attempt *a, struct tun_lanes *io_lanes, struct tun_lane *before,
+static int tighten(const struct tun_wish *wishes, size_t count, double floor,
+                   struct tun_lanes *io_lanes, struct tun_lane *before,
                    struct tun_answer *io_answer)
 {
     bool better = true;
@@ -63,8 +64,8 @@ static int tighten(const struct attempt *a, struct tun_lanes *io_lanes, struct t
         struct tun_answer answer = {0};
 
         memcpy(before, io_lanes->lanes, io_lanes->count * sizeof(*before));
-        better = split(a->wishes, io_lanes, true);
-        r = better ? tun_admit(a->wishes, a->count, io_lanes, a->floor, &answer) : 0;
+        better = split(wishes, io_lanes, true);
+        r = better ? tun_admit(wishes, count, io_lanes, floor, &answer) : 0;
         better = r == 0 && better && answer.refusal == TUN_ADMITTED &&
                  sum_of_bounds(&answer) < sum_of_bounds(io_answer);
         if (better) {
@@ -76,32 +77,26 @@ static int tighten(const struct attempt *a, struct tun_lanes *io_lanes, struct t
     return r;
 }
 
-static int admit(const struct attempt *a, struct tun_lanes *io_lanes, struct tun_answer *ret)
-{
-    base_autofree struct tun_lane *before = calloc(io_lanes->count + 1, sizeof(*before));
-    struct tun_answer answer;
-    int r = before ? tun_admit(a->wishes, a->count, io_lanes, a->floor, ret) : -ENOMEM;
-
-    answer = *ret;
-    for (int round = 0; r == 0 && answer.refusal != TUN_ADMITTED && round < ROUNDS_MAX &&
-                        split(a->wishes, io_lanes, false);
-         round++) {
-        r = tun_admit(a->wishes, a->count, io_lanes, a->floor, &answer);
-    }
-    if (r == 0 && answer.refusal == TUN_ADMITTED) {
-        *ret = answer;
-        r = tighten(a, io_lanes, before, ret);
-    }
-    return r;
-}
-
 int tun_promise_admit(const struct tun_wish *wishes, size_t count, double floor,
                       struct tun_lanes *io_lanes, struct tun_answer *ret_answer)
 {
-    struct attempt a = {.wishes = wishes, .count = count, .floor = floor};
+    base_autofree struct tun_lane *before = calloc(io_lanes->count + 1, sizeof(*before));
+    struct tun_answer answer;
+    int r = before ? 0 : -ENOMEM;
 
     tun_lanes_due(wishes, io_lanes);
-    return admit(&a, io_lanes, ret_answer);
+    r = r ? r : tun_admit(wishes, count, io_lanes, floor, ret_answer);
+    answer = *ret_answer;
+    for (int round = 0; r == 0 && answer.refusal != TUN_ADMITTED && round < ROUNDS_MAX &&
+                        split(wishes, io_lanes, false);
+         round++) {
+        r = tun_admit(wishes, count, io_lanes, floor, &answer);
+    }
+    if (r == 0 && answer.refusal == TUN_ADMITTED) {
+        *ret_answer = answer;
+        r = tighten(wishes, count, floor, io_lanes, before, ret_answer);
+    }
+    return r;
 }
 
 static int try(const struct attempt *a, struct tun_promise *ret)
@@ -109,7 +104,7 @@ static int try(const struct attempt *a, struct tun_promise *ret)
     int r = tun_mix_solve(a->wishes, a->count, a->objective, a->changes, a->part, &ret->mix);
 
     r = r ? r : tun_lanes_init(a->wishes, &ret->mix, a->even, &ret->lanes);
-    return r ? r : admit(a, &ret->lanes, &ret->answer);
+    return r ? r : tun_promise_admit(a->wishes, a->count, a->floor, &ret->lanes, &ret->answer);
 }
 
 int tun_promise_make(const struct tun_wish *wishes, size_t count, enum tun_share objective,
