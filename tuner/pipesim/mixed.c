@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/mixed.h"
 
-#include "base/base.h"
 #include "tuner/pipesim/seats_sim.h"
 #include "tuner/solve/solve.h"
 
