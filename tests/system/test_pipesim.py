@@ -249,6 +249,8 @@ def test_deadlines_of_a_mix():
     for m in mix["models"][:2]:
         check(m["worst_ms"] <= m["bound_ms"] <= m["deadline_ms"], m)
     check("bound_ms" not in mix["models"][2], mix)
+    energy = mixed("--objective", "energy", *networks)
+    check(energy["admission"]["admitted"] and energy["bound"] * 1.000001 < energy["value"], energy)
     answers = {"demand": ("mobilenet_v1=15,deadline=10",), "load": ("resnet50=60,deadline=500",),
                "unit": ("lenet=1,deadline=2,class=1", "resnet50=7")}
     for why, wishes in answers.items():

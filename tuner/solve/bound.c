@@ -89,7 +89,7 @@ double tun_bound_limits(const struct tun_problem *p, double *ret_limits)
 {
     struct tun_division d;
 
-    (void)tun_mix_divide(&(struct tun_wish){p, 1}, 1, TUN_FAIR, &d);
+    (void)tun_mix_divide(&(struct tun_wish){.p = p, .rate = 1}, 1, TUN_FAIR, &d);
     for (size_t k = 0; k < p->ep_count; k++) {
         ret_limits[k] = d.price[k] * p->eps[k].cores;
     }

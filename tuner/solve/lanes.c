@@ -160,9 +160,10 @@ static int add_lanes(struct tun_lanes *l, size_t *room, const struct tun_lane *w
 }
 
 /* The stages of a route with their units' times, which it writes behind @unit_ns. */
-static void stops_of(const struct tun_problem *p, const struct tun_dealt *d, double *unit_ns,
+static void stops_of(const struct tun_wish *w, const struct tun_dealt *d, double *unit_ns,
                      struct tun_lane *ret)
 {
+    const struct tun_problem *p = w->slow ? w->slow : w->p;
     size_t unit = 0;
 
     *ret = (struct tun_lane){.model = d->model, .stages = d->route.stages, .share = d->share};
@@ -185,7 +186,7 @@ static int lay(const struct tun_wish *wishes, const struct tun_mix *mix, const s
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < mix->count; i++) {
-        const struct tun_problem *p = wishes[mix->dealt[i].model].p;
+        const struct tun_wish *w = &wishes[mix->dealt[i].model];
         struct piece *pieces[TUN_CHANGES_MAX + 1] = {0};
         struct tun_lane whole;
 
@@ -194,8 +195,8 @@ static int lay(const struct tun_wish *wishes, const struct tun_mix *mix, const s
                 pieces[s->pieces[j].stage] = &s->pieces[j];
             }
         }
-        stops_of(p, &mix->dealt[i], unit_ns, &whole);
-        unit_ns += p->unit_count;
+        stops_of(w, &mix->dealt[i], unit_ns, &whole);
+        unit_ns += w->p->unit_count;
         r = add_lanes(l, &room, &whole, pieces);
     }
     return r;

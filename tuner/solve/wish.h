@@ -9,10 +9,12 @@
 struct tun_wish {
     const struct tun_problem *p; /* borrowed; all of the same EPs, every unit's cost known for one
                                   * core */
-    double rate;                 /* frames a second, > 0 */
-    double weight;               /* of a frame, > 0; only TUN_WEIGHTED asks */
-    unsigned class;              /* a higher one goes first */
-    double deadline_ns;          /* of each frame, from its release; 0: none */
+    const struct tun_problem *slow; /* borrowed; as p, with costs that deadlines are to hold for,
+                                     * such as the p99.9; NULL: those of p */
+    double rate;                    /* frames a second, > 0 */
+    double weight;                  /* of a frame, > 0; only TUN_WEIGHTED asks */
+    unsigned class;                 /* a higher one goes first */
+    double deadline_ns;             /* of each frame, from its release; 0: none */
 };
 
 enum tun_share { TUN_FAIR, TUN_ENERGY, TUN_WEIGHTED }; /* tuner/solve/mix.h */

@@ -287,6 +287,33 @@ TEST(one_seat_by_hand)
     T_EQ(a.model, 1);
 }
 
+/* With costs of the last model for deadlines, those count in its lanes, which stay. */
+static void check_slow(struct tun_wish *wishes, const struct tun_mix *mix, bool even,
+                       const struct tun_lanes *before)
+{
+    struct tun_problem slow;
+    struct tun_lanes lanes;
+
+    T_EQ(tun_problem_copy(wishes[2].p, &slow), 0);
+    for (size_t i = 0; i < tun_cell_count(&slow.costs); i++) {
+        slow.costs.cells[i].ns *= 2;
+    }
+    slow.handoff_ns *= 2;
+    wishes[2].slow = &slow;
+    T_EQ(tun_lanes_init(wishes, mix, even, &lanes), 0);
+    T_EQ(lanes.count, before->count);
+    for (size_t i = 0; i < lanes.count; i++) {
+        double times = lanes.lanes[i].model == 2 ? 2 : 1;
+
+        T_EQ(lanes.lanes[i].stops[0].seat, before->lanes[i].stops[0].seat);
+        T_NEAR(tun_stop_ns(&lanes.lanes[i].stops[0], NULL),
+               times * tun_stop_ns(&before->lanes[i].stops[0], NULL), 1e-3);
+    }
+    wishes[2].slow = NULL;
+    tun_lanes_deinit(&lanes);
+    tun_problem_deinit(&slow);
+}
+
 /* The lanes of random mixes have all frames, and no seat more than it can do. */
 TEST(lanes_are_the_mix)
 {
@@ -309,7 +336,7 @@ TEST(lanes_are_the_mix)
                         .ns = 1e3 * (double)t_range(10, 3000), .source = TUN_MEASURED};
                 }
             }
-            wishes[m] = (struct tun_wish){&p[m], (double)t_range(1, 60)};
+            wishes[m] = (struct tun_wish){.p = &p[m], .rate = (double)t_range(1, 60)};
         }
         T_EQ(tun_mix_solve(wishes, 3, TUN_FAIR, 2, 1, &mix), 0);
         T_EQ(tun_lanes_init(wishes, &mix, even, &lanes), 0);
@@ -327,14 +354,15 @@ TEST(lanes_are_the_mix)
             }
             T_EQ(unit, p[lane->model].unit_count);
         }
-        for (size_t m = 0; m < 3; m++) {
-            T_NEAR(share[m], 1, 1e-6);
-            tun_problem_deinit(&p[m]);
-        }
         for (size_t s = 0; s < lanes.seats; s++) {
             double full = even ? mix.busy[s >= eps[0].cores] : 1;
 
             T_TRUE(load[s] <= full + 1e-6);
+        }
+        check_slow(wishes, &mix, even, &lanes);
+        for (size_t m = 0; m < 3; m++) {
+            T_NEAR(share[m], 1, 1e-6);
+            tun_problem_deinit(&p[m]);
         }
         tun_lanes_deinit(&lanes);
         tun_mix_deinit(&mix);

@@ -52,7 +52,7 @@ static void mixed_init(struct mixed *x, size_t models, size_t ep_count, double h
                 }
             }
         }
-        x->wishes[m] = (struct tun_wish){p, (double)t_range(1, 60)};
+        x->wishes[m] = (struct tun_wish){.p = p, .rate = (double)t_range(1, 60)};
     }
 }
 
