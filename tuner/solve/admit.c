@@ -3,8 +3,8 @@
 
 #include "base/base.h"
 
-#define SLIP 1e-9 /* of a count, for rounding */
-#define POINTS_MAX 1000000
+#define SLIP 1e-9         /* of a count, for rounding */
+#define POINTS_MAX 100000 /* that are looked at; then R = D */
 #define ROUNDS_MAX 100
 #define LOAD_MAX (1 - 1e-9)
 
@@ -190,7 +190,6 @@ static void block(const struct seat *s, struct at *a)
     a->blocker = s->count;
     for (size_t i = 0; i < s->count; i++) {
         const struct task *x = &s->tasks[i];
-
         bool floored = s->floor > 0 && x->class < s->top,
              inside = has_due(x, a->class) && x->due_ns <= a->t;
 
@@ -232,9 +231,9 @@ static double done_ns(const struct seat *s, const struct at *a, unsigned least)
     return f;
 }
 
-/* Return: the t from which on f <= t - D for all tasks, as its sums are below lines; INFINITY:
- * there is none, the seat has too much to do. */
-static double horizon_ns(const struct seat *s, unsigned class)
+/* As sums are below lines: the t from which on f <= t - D for all tasks. INFINITY: there is none,
+ * the seat has too much to do. @ret_in_time: from which on f <= t. */
+static double horizon_ns(const struct seat *s, unsigned class, double *ret_in_time)
 {
     struct at a = {.class = class, .t = INFINITY};
     double most_due_ns = 0, sum, load;
@@ -253,6 +252,7 @@ static double horizon_ns(const struct seat *s, unsigned class)
             most_due_ns = has_due(x, class) ? base_max(most_due_ns, x->due_ns) : most_due_ns;
         }
     }
+    *ret_in_time = sum / (1 - load);
     return load < LOAD_MAX ? (sum + most_due_ns) / (1 - load) : INFINITY;
 }
 
@@ -287,14 +287,11 @@ static size_t who_takes_most(const struct seat *s, unsigned class, const struct 
 
     for (size_t i = 0; i < s->count; i++) {
         const struct task *x = &s->tasks[i];
-        double takes = 0;
+        double takes = !a                  ? load_of(x)
+                       : x->class == class ? x->cost_ns * (double)x->due
+                                           : x->cost_ns * may_come(x, a->t);
 
-        if (x->class > class || has_due(x, class)) {
-            takes = !a                  ? load_of(x)
-                    : x->class == class ? x->cost_ns * (double)x->due
-                                        : x->cost_ns * may_come(x, a->t);
-        }
-        if (takes > most) {
+        if ((x->class > class || has_due(x, class)) && takes > most) {
             most = takes;
             model = x->model;
         }
@@ -334,7 +331,7 @@ static void check_class(struct seat *s, unsigned class, struct tun_answer *io_an
 {
     struct at a = {.class = class};
     struct tun_answer found = *io_answer;
-    double until_ns = horizon_ns(s, class);
+    double in_time_ns, until_ns = horizon_ns(s, class, &in_time_ns);
 
     found.refusal = TUN_ADMITTED;
     for (size_t i = 0; i < s->count; i++) {
@@ -346,10 +343,16 @@ static void check_class(struct seat *s, unsigned class, struct tun_answer *io_an
         const struct task *whose = go_on(s, &a);
         double f = INFINITY;
 
-        if (isfinite(until_ns) && point < POINTS_MAX) {
-            if (a.t > until_ns) {
-                break;
+        if (isfinite(until_ns) && point >= POINTS_MAX && a.t > in_time_ns) {
+            for (size_t i = 0; i < s->count; i++) {
+                s->tasks[i].found_ns = base_max(s->tasks[i].found_ns, s->tasks[i].due_ns);
             }
+            until_ns = 0;
+        }
+        if (a.t > until_ns) {
+            break;
+        }
+        if (isfinite(until_ns) && point < POINTS_MAX) {
             block(s, &a);
             f = done_ns(s, &a, class + 1);
         }
@@ -384,10 +387,9 @@ static bool wait_longer(struct machine *m)
             const struct task *x = &s->tasks[j];
             double *wait_ns = &m->wait_ns[i * TUN_MIX_MAX + x->model];
             struct at a = {.class = x->class, .t = INFINITY};
+            double f;
 
             if (x->due_ns == 0) {
-                double f;
-
                 block(s, &a);
                 f = done_ns(s, &a, x->class);
                 longer = longer || f > *wait_ns;
@@ -486,11 +488,9 @@ int tun_admit(const struct tun_wish *wishes, size_t count, struct tun_lanes *io_
         }
         answer.load = base_max(answer.load, load);
         for (size_t j = 0; j < s->count; j++) {
-            unsigned class = s->tasks[j].class;
-
             if (s->tasks[j].due_ns > 0 && s->tasks[j].next_ns == 0) {
                 answer.seat = answer.refusal == TUN_ADMITTED ? i : answer.seat;
-                check_class(s, class, &answer);
+                check_class(s, s->tasks[j].class, &answer);
             }
         }
     }
