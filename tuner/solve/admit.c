@@ -182,8 +182,7 @@ static void block(const struct seat *s, struct at *a)
 
     for (size_t i = 0; i < s->count; i++) {
         if (has_due(&s->tasks[i], a->class) && s->tasks[i].due_ns <= a->t) {
-            only = &s->tasks[i];
-            in++;
+            only = in++ == 0 ? &s->tasks[i] : NULL;
         }
     }
     a->share = a->once_ns = 0;
@@ -193,7 +192,7 @@ static void block(const struct seat *s, struct at *a)
         bool floored = s->floor > 0 && x->class < s->top,
              inside = has_due(x, a->class) && x->due_ns <= a->t;
 
-        if (x->class > a->class || (inside && (floored ? in == 1 && x == only : x->lanes == 1))) {
+        if (x->class > a->class || (inside && (floored ? x == only : x->lanes == 1))) {
             continue;
         }
         if (floored) {
@@ -231,12 +230,12 @@ static double done_ns(const struct seat *s, const struct at *a, unsigned least)
     return f;
 }
 
-/* As sums are below lines: the t from which on f <= t - D for all tasks. INFINITY: there is none,
- * the seat has too much to do. @ret_in_time: from which on f <= t. */
-static double horizon_ns(const struct seat *s, unsigned class, double *ret_in_time)
+/* As sums are below lines: the t from which on f <= t; after @ret_per_due times D more f <= t - D.
+ * INFINITY: the seat has too much to do. */
+static double horizon_ns(const struct seat *s, unsigned class, double *ret_per_due)
 {
     struct at a = {.class = class, .t = INFINITY};
-    double most_due_ns = 0, sum, load;
+    double sum, load;
 
     block(s, &a);
     sum = a.once_ns;
@@ -249,11 +248,10 @@ static double horizon_ns(const struct seat *s, unsigned class, double *ret_in_ti
 
             load += load_of(x);
             sum += x->cost_ns * base_max(1 + (x->jitter_ns + ahead_ns) / x->period_ns, 0.0);
-            most_due_ns = has_due(x, class) ? base_max(most_due_ns, x->due_ns) : most_due_ns;
         }
     }
-    *ret_in_time = sum / (1 - load);
-    return load < LOAD_MAX ? (sum + most_due_ns) / (1 - load) : INFINITY;
+    *ret_per_due = load < LOAD_MAX ? 1 / (1 - load) : INFINITY;
+    return sum * *ret_per_due;
 }
 
 /* The next t at which demand grows. Return: the task whose. */
@@ -331,25 +329,27 @@ static void check_class(struct seat *s, unsigned class, struct tun_answer *io_an
 {
     struct at a = {.class = class};
     struct tun_answer found = *io_answer;
-    double in_time_ns, until_ns = horizon_ns(s, class, &in_time_ns);
+    double per_due, in_time_ns = horizon_ns(s, class, &per_due), until_ns = in_time_ns;
 
     found.refusal = TUN_ADMITTED;
     for (size_t i = 0; i < s->count; i++) {
         if (has_due(&s->tasks[i], class)) {
             s->tasks[i].next_ns = s->tasks[i].due_ns;
+            until_ns = base_max(until_ns, in_time_ns + per_due * s->tasks[i].due_ns);
         }
     }
     for (size_t point = 0;; point++) {
         const struct task *whose = go_on(s, &a);
         double f = INFINITY;
 
-        if (isfinite(until_ns) && point >= POINTS_MAX && a.t > in_time_ns) {
+        if (a.t > until_ns || (isfinite(until_ns) && point >= POINTS_MAX && a.t > in_time_ns)) {
             for (size_t i = 0; i < s->count; i++) {
-                s->tasks[i].found_ns = base_max(s->tasks[i].found_ns, s->tasks[i].due_ns);
+                struct task *x = &s->tasks[i];
+
+                if (has_due(x, class) && in_time_ns + per_due * x->due_ns > a.t) {
+                    x->found_ns = base_max(x->found_ns, x->due_ns);
+                }
             }
-            until_ns = 0;
-        }
-        if (a.t > until_ns) {
             break;
         }
         if (isfinite(until_ns) && point < POINTS_MAX) {
