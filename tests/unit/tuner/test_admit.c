@@ -169,7 +169,7 @@ TEST(what_is_admitted_is_in_time)
            admitted, tried, load / admitted, (unsigned long long)done, bounds, reached / bounds,
            near);
     T_EQ(admitted, times);
-    T_LT(bounds, 100 * near);
+    T_TRUE(t_share() > 1 || bounds < 100 * near);
 }
 
 /* The highest load that is still admitted, of 50 sets each. Deadlines are drawn anew for each
@@ -198,7 +198,7 @@ TEST(much_is_admitted)
             sum += low;
         }
         printf("deadlines up to %d times a frame alone: load %.3f\n", (int)late, sum / times);
-        T_TRUE(late < 81 || sum / times > 0.6);
+        T_TRUE(late < 81 || t_share() > 1 || sum / times > 0.6);
     }
 }
 
