@@ -28,12 +28,12 @@ struct pl_dispatch_view {
  * pl_dispatch_pick() - picks the team where one more frame would finish first
  * @views: @count of them, at least 1
  *
- * finish = (pending + beside + 1) * service. A frame held for longer than service counts with the time it
- * has taken so far, so that a stuck team gets no more frames. The service of an unmeasured team is
- * taken as work / rate, where work is the mean of service * rate over the measured teams (1 if
- * there is none). Ties: fewer pending, then lower index. But where the frame would have to wait, a
- * team that has been idle for `patience` service times gets it as a probe.
- * @ret_probe: whether it is one. Return: the team's index.
+ * finish = (pending + beside + 1) * service. A frame held for longer than service counts with the
+ * time it has taken so far, so that a stuck team gets no more frames. The service of an unmeasured
+ * team is taken as work / rate, where work is the mean of service * rate over the measured teams (1
+ * if there is none). Ties: fewer pending, then lower index. But where the frame would have to wait,
+ * a team that has been idle for `patience` service times gets it as a probe. @ret_probe: whether it
+ * is one. Return: the team's index.
  */
 size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count, bool *ret_probe);
 

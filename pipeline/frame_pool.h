@@ -16,7 +16,7 @@
 enum pl_frame_place { PL_PLACE_POOL, PL_PLACE_CALLER, PL_PLACE_FLIGHT };
 
 struct pl_frame_private {
-    uint64_t released_ns; /* if the frame has a due_ns: it counts from then; set on admission */
+    uint64_t released_ns; /* by its client's period; due_ns counts from then; set on admission */
     uint64_t given_ns;    /* when it was last given to a team; set by the one who gives it */
     struct krn_mem mem;   /* arena, and inputs[] below or the frame's, outputs[] */
     const void *image_inputs[PL_FRAME_IO_MAX]; /* inputs[] for a frame with an image */

@@ -180,13 +180,19 @@ static void bind_memory(const struct pl_pipeline *p, struct pl_frame *f)
     }
 }
 
-/* When the frame is due by its client's claim. Whoever needs it later may say so, not sooner. */
+/* When the frame is released and due by its client's claim. Whoever needs it later may say so, not
+ * sooner. */
 static void set_due(struct pl_client *client, struct pl_frame *f, uint64_t now_ns)
 {
-    f->due_ns = 0;
-    if (client != NULL && client->claim.deadline_ns > 0) {
-        f->private->released_ns = pl_client_release(client, f->came_ns ? f->came_ns : now_ns);
-        f->due_ns = base_max(f->private->released_ns + client->claim.deadline_ns, f->deadline_ns);
+    const struct pl_claim *claim = client ? &client->claim : &PL_CLAIM_NULL;
+    uint64_t *released = &f->private->released_ns;
+
+    *released = f->due_ns = 0;
+    if (claim->period_ns > 0 || claim->deadline_ns > 0) {
+        *released = pl_client_release(client, f->came_ns ? f->came_ns : now_ns);
+    }
+    if (claim->deadline_ns > 0) {
+        f->due_ns = base_max(*released + claim->deadline_ns, f->deadline_ns);
     }
 }
 

@@ -2,6 +2,7 @@
 #include <ctype.h>
 
 #include "base/base.h"
+#include "pipeline/plan.h"
 #include "pipeline/plan_why.h"
 
 /* The parser's position. Errors name the byte, so that a long plan can be corrected. */

@@ -13,9 +13,8 @@
  *     0-25@bigx4&littlex2
  *     0-16@head:big*4|17-44@b2:big*4+b3:big*4|45-104@head:little*4
  *
- * A plan may have several routes, each of which runs all units: frames are dealt to them in these
- * parts. The parts are in percent, with one decimal, and add up to 100; routes that say none are
- * dealt equal parts:
+ * A plan may have several routes, each of which runs all units and gets a part of the frames. The
+ * parts are in percent, with one decimal, and add up to 100; routes that say none get equal parts:
  *
  *     75%:0-25@big*4;25%:0-9@big*4|10-25@little*4
  *
@@ -112,8 +111,7 @@ int pl_plan_check(const struct pl_plan *p, const struct pl_ep_set *eps, size_t u
 size_t pl_plan_routes(const struct pl_plan *p);
 /** pl_route_end() - Return: the stage behind the last one of the route that begins at @first. */
 size_t pl_route_end(const struct pl_plan *p, size_t first);
-/** pl_route_part() - Return: the part of all frames that the route of stage @stage is dealt, 0..1.
- */
+/** pl_route_part() - Return: the part of all frames that the route of stage @stage gets, 0..1. */
 double pl_route_part(const struct pl_plan *p, size_t stage);
 
 bool pl_plan_equal(const struct pl_plan *a, const struct pl_plan *b);

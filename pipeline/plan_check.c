@@ -2,6 +2,7 @@
 /* Whether a plan can run. */
 
 #include "base/base.h"
+#include "pipeline/plan.h"
 #include "pipeline/plan_why.h"
 
 int pl_refuse(const struct pl_why *why, const char *format, ...)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a plan needs and has: teams, cores, nodes, frames at once. */
-#include <string.h>
-
 #include "base/base.h"
 #include "pipeline/plan.h"
 

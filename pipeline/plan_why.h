@@ -2,7 +2,7 @@
 /** pipeline/plan_why.h - why a plan is refused, for those who judge it */
 #pragma once
 
-#include "pipeline/plan.h"
+#include <stddef.h>
 
 struct pl_why {
     char *text; /* NULL: nobody asks */

@@ -2,13 +2,13 @@
 #include "pipeline/seats.h"
 
 #include <linux/futex.h>
-#include <math.h>
 #include <sys/syscall.h>
 
-#define CREDIT_NS (50.0 * (double)BASE_NS_PER_MS)
+#define CREDIT_NS (20.0 * (double)BASE_NS_PER_MS)
 #define BURST_NS (20 * BASE_NS_PER_MS)   /* that a model with a max_share may save up */
 #define UNIT_NS ((double)BASE_NS_PER_MS) /* where it is unknown */
-#define STARVING (PL_CLASS_MAX + 1)
+#define STARVING ((int)PL_CLASS_MAX + 1)
+#define TURN_NS (20.0 * (double)BASE_NS_PER_MS)
 
 TAILQ_HEAD(sitters, pl_sitter);
 
@@ -16,9 +16,10 @@ struct pl_seats {
     pthread_mutex_t lock;
     /* guarded by it */
     double cores, floor;
-    double v_most; /* of any client so far */
-    unsigned top;  /* the highest class of those that sit or wait, at the last look */
-    unsigned walk; /* number of this look at those that wait */
+    double v_most[PL_SEAT_MAX];                      /* of any client so far */
+    uint16_t classes[PL_SEAT_MAX][PL_CLASS_MAX + 1]; /* how many of each sit there or wait */
+    uint64_t fed_ns[PL_SEAT_MAX];                    /* when one that starved sat there last */
+    unsigned walk;                                   /* number of this look at those that wait */
     struct sitters seated, waiting;
     struct pl_sitter *holder[PL_SEAT_MAX];
     _Atomic uint32_t crowd[PL_SEAT_MAX]; /* who sits there or waits; read without the lock */
@@ -66,56 +67,82 @@ uint64_t pl_client_release(struct pl_client *c, uint64_t now_ns)
 static void charge(struct pl_seats *s, struct pl_sitter *t, uint64_t now_ns)
 {
     struct pl_client *c = t->client;
-    double used = (double)(now_ns - base_min(now_ns, t->since_ns)) * (double)t->width;
+    double ns = (double)(now_ns - base_min(now_ns, t->since_ns));
 
     t->since_ns = now_ns;
-    t->want.left_ns = base_max(t->want.left_ns - used, 0.0);
-    c->v += used / c->claim.weight;
-    s->v_most = base_max(s->v_most, c->v);
+    t->want.left_ns = base_max(t->want.left_ns - ns, 0.0);
+    for (size_t i = 0; i < t->width; i++) {
+        double *v = &c->v[t->cpus[i]], *most = &s->v_most[t->cpus[i]];
+
+        *v += ns / c->claim.weight;
+        *most = base_max(*most, *v);
+    }
     if (c->claim.max_share < 1) {
         uint64_t from = base_max(c->paid_ns, now_ns - base_min(now_ns, BURST_NS));
 
-        c->paid_ns = from + (uint64_t)(used / (c->claim.max_share * s->cores));
+        c->paid_ns = from + (uint64_t)(ns * (double)t->width / (c->claim.max_share * s->cores));
     }
 }
 
-/* Teams that sit there or wait become more, or fewer. */
-static void count(struct pl_seats *s, const struct pl_sitter *t, uint32_t more)
+/* It begins to sit or wait, in the class that its model has now, or ends to. */
+static void count(struct pl_seats *s, struct pl_sitter *t, bool begins)
+{
+    t->class = begins ? t->client->claim.class : t->class;
+    for (size_t i = 0; i < t->width; i++) {
+        _Atomic uint32_t *crowd = &s->crowd[t->cpus[i]];
+        uint32_t n = atomic_load_explicit(crowd, memory_order_relaxed);
+
+        s->classes[t->cpus[i]][t->class] += begins ? 1 : -1;
+        atomic_store_explicit(crowd, begins ? n + 1 : n - 1, memory_order_relaxed);
+    }
+}
+
+static bool on(const struct pl_sitter *t, uint16_t cpu)
 {
     for (size_t i = 0; i < t->width; i++) {
-        atomic_store_explicit(&s->crowd[t->cpus[i]],
-                              atomic_load_explicit(&s->crowd[t->cpus[i]], memory_order_relaxed) +
-                                  more,
-                              memory_order_relaxed);
+        if (t->cpus[i] == cpu) {
+            return true;
+        }
     }
+    return false;
 }
 
-/* A team begins to wait. */
-static void begin(struct pl_seats *s, const struct pl_sitter *who, uint64_t now_ns)
+/* Return: the lowest v of those that sit or wait on the core, else the highest so far. */
+static double lowest_v(const struct pl_seats *s, uint16_t cpu)
 {
-    struct pl_client *c = who->client;
-    double lowest = INFINITY;
-    struct pl_sitter *t;
+    const struct sitters *const lists[] = {&s->seated, &s->waiting};
+    double lowest = s->v_most[cpu];
+    const struct pl_sitter *t;
 
-    count(s, who, 1);
-    if (c->active++ > 0) {
-        return;
+    for (size_t i = 0; i < base_array_count(lists); i++) {
+        TAILQ_FOREACH(t, lists[i], next) {
+            lowest = on(t, cpu) ? base_min(lowest, t->client->v[cpu]) : lowest;
+        }
     }
-    TAILQ_FOREACH(t, &s->seated, next) {
-        charge(s, t, now_ns);
-        lowest = base_min(lowest, t->client->v);
-    }
-    TAILQ_FOREACH(t, &s->waiting, next) {
-        lowest = base_min(lowest, t->client->v);
-    }
-    c->v = base_max(c->v, base_max(s->v_most - CREDIT_NS, isfinite(lowest) ? lowest : 0.0));
+    return lowest;
 }
 
-/* It neither sits nor waits any more. */
-static void end(struct pl_seats *s, const struct pl_sitter *who)
+static void begin(struct pl_seats *s, struct pl_sitter *t, uint64_t now_ns)
 {
-    count(s, who, (uint32_t)-1);
-    who->client->active--;
+    struct pl_sitter *other;
+
+    TAILQ_FOREACH(other, &s->seated, next) {
+        charge(s, other, now_ns);
+    }
+    for (size_t i = 0; i < t->width; i++) {
+        uint16_t cpu = t->cpus[i];
+        double *v = &t->client->v[cpu];
+
+        *v = base_max(*v, lowest_v(s, cpu) - CREDIT_NS);
+    }
+    count(s, t, true);
+    t->client->active++;
+}
+
+static void end(struct pl_seats *s, struct pl_sitter *t)
+{
+    count(s, t, false);
+    t->client->active--;
 }
 
 /* Return: for how long it has used up its max_share; 0: it has not. */
@@ -126,29 +153,42 @@ static uint64_t left_to_pay_ns(const struct pl_client *c, uint64_t now_ns)
 
 /* ---- who goes first ---- */
 
-static unsigned rank(const struct pl_seats *s, const struct pl_sitter *t, uint64_t now_ns)
+/* Return: it waits for a higher class, and longer than the floor allows: since it sat, or since
+ * another one sat for that reason. */
+static bool starves(const struct pl_seats *s, const struct pl_sitter *t, uint64_t now_ns)
 {
-    unsigned class = t->client->claim.class;
     double unit = t->want.unit_ns > 0 ? t->want.unit_ns : UNIT_NS;
+    uint64_t since = t->since_ns;
+    bool below = false;
 
-    return t->waits && class < s->top && s->floor > 0 && now_ns > t->since_ns &&
-                   (double)(now_ns - t->since_ns) * s->floor >= unit
-               ? STARVING
-               : class;
+    for (size_t i = 0; i < t->width; i++) {
+        for (unsigned c = t->class + 1; c <= PL_CLASS_MAX; c++) {
+            below |= s->classes[t->cpus[i]][c] > 0;
+        }
+        since = base_max(since, s->fed_ns[t->cpus[i]]);
+    }
+    return t->waits && below && now_ns > since && (double)(now_ns - since) * s->floor >= unit;
 }
 
-static double tag(const struct pl_sitter *t)
+/* Who is not released yet comes after everybody. */
+static int rank(const struct pl_seats *s, const struct pl_sitter *t, uint64_t now_ns)
 {
-    return t->client->v + t->want.left_ns / t->client->claim.weight;
+    return t->want.released_ns > now_ns ? -1 : starves(s, t, now_ns) ? STARVING : (int)t->class;
 }
 
+static double tag(const struct pl_sitter *t, uint16_t cpu)
+{
+    return t->client->v[cpu] + base_min(t->want.left_ns, TURN_NS) / t->client->claim.weight;
+}
+
+/* On a seat that both want. */
 static bool goes_before(const struct pl_seats *s, const struct pl_sitter *a,
-                        const struct pl_sitter *b, uint64_t now_ns)
+                        const struct pl_sitter *b, uint16_t cpu, uint64_t now_ns)
 {
-    unsigned rank_a = rank(s, a, now_ns), rank_b = rank(s, b, now_ns);
+    int rank_a = rank(s, a, now_ns), rank_b = rank(s, b, now_ns);
     /* 0 is never: less 1 it is the largest number */
     uint64_t due_a = a->want.due_ns - 1, due_b = b->want.due_ns - 1;
-    double tag_a = tag(a), tag_b = tag(b);
+    double tag_a = tag(a, cpu), tag_b = tag(b, cpu);
 
     if (rank_a != rank_b) {
         return rank_a > rank_b;
@@ -157,20 +197,6 @@ static bool goes_before(const struct pl_seats *s, const struct pl_sitter *a,
         return due_a < due_b;
     }
     return tag_a != tag_b ? tag_a < tag_b : a->want.number < b->want.number;
-}
-
-static void look(struct pl_seats *s)
-{
-    struct pl_sitter *t;
-
-    s->top = 0;
-    s->walk++;
-    TAILQ_FOREACH(t, &s->seated, next) {
-        s->top = base_max(s->top, t->client->claim.class);
-    }
-    TAILQ_FOREACH(t, &s->waiting, next) {
-        s->top = base_max(s->top, t->client->claim.class);
-    }
 }
 
 /* ---- sitting down and getting up ---- */
@@ -185,8 +211,11 @@ static void wake_later(struct pl_seats *s, struct pl_sitter *t)
 
 static void sit_down(struct pl_seats *s, struct pl_sitter *t, uint64_t now_ns)
 {
+    bool starving = starves(s, t, now_ns);
+
     for (size_t i = 0; i < t->width; i++) {
         s->holder[t->cpus[i]] = t;
+        s->fed_ns[t->cpus[i]] = starving ? now_ns : s->fed_ns[t->cpus[i]];
     }
     TAILQ_REMOVE(&s->waiting, t, next);
     TAILQ_INSERT_TAIL(&s->seated, t, next);
@@ -217,26 +246,15 @@ static bool shares_seat(const struct pl_sitter *a, const struct pl_sitter *b)
     return false;
 }
 
-/* Return: one of its seats is free, and kept for nobody. */
-static bool finds_one(const struct pl_seats *s, const struct pl_sitter *t)
+/* Return: how many of its seats are free, and kept for nobody. */
+static size_t finds(const struct pl_seats *s, const struct pl_sitter *t)
 {
-    for (size_t i = 0; i < t->width; i++) {
-        if (!s->holder[t->cpus[i]] && s->kept[t->cpus[i]] != s->walk) {
-            return true;
-        }
-    }
-    return false;
-}
+    size_t free_seats = 0;
 
-/* Return: all its seats are free, and kept for nobody. */
-static bool finds_all(const struct pl_seats *s, const struct pl_sitter *t)
-{
     for (size_t i = 0; i < t->width; i++) {
-        if (s->holder[t->cpus[i]] || s->kept[t->cpus[i]] == s->walk) {
-            return false;
-        }
+        free_seats += !s->holder[t->cpus[i]] && s->kept[t->cpus[i]] != s->walk;
     }
-    return true;
+    return free_seats;
 }
 
 /* Return: it goes before everyone who sits on its seats. */
@@ -245,11 +263,23 @@ static bool is_next(const struct pl_seats *s, const struct pl_sitter *t, uint64_
     for (size_t i = 0; i < t->width; i++) {
         const struct pl_sitter *h = s->holder[t->cpus[i]];
 
-        if (h && !goes_before(s, t, h, now_ns)) {
+        if (h && !goes_before(s, t, h, t->cpus[i], now_ns)) {
             return false;
         }
     }
     return true;
+}
+
+/* Return: @a goes before @b on the first seat that both want. */
+static bool comes_first(const struct pl_seats *s, const struct pl_sitter *a,
+                        const struct pl_sitter *b, uint64_t now_ns)
+{
+    for (size_t i = 0; i < a->width; i++) {
+        if (on(b, a->cpus[i])) {
+            return goes_before(s, a, b, a->cpus[i], now_ns);
+        }
+    }
+    return false;
 }
 
 /* Return: the first of those that wait whom a free seat concerns, and that this walk has not
@@ -259,8 +289,8 @@ static struct pl_sitter *first_of(const struct pl_seats *s, uint64_t now_ns)
     struct pl_sitter *best = NULL, *t;
 
     TAILQ_FOREACH(t, &s->waiting, next) {
-        if (t->walk != s->walk && left_to_pay_ns(t->client, now_ns) == 0 && finds_one(s, t) &&
-            (!best || goes_before(s, t, best, now_ns))) {
+        if (t->walk != s->walk && left_to_pay_ns(t->client, now_ns) == 0 && finds(s, t) > 0 &&
+            (!best || comes_first(s, t, best, now_ns))) {
             best = t;
         }
     }
@@ -273,10 +303,10 @@ static void let_sit(struct pl_seats *s, uint64_t now_ns)
 {
     struct pl_sitter *t;
 
-    look(s);
+    s->walk++;
     while ((t = first_of(s, now_ns)) != NULL) {
         t->walk = s->walk;
-        if (finds_all(s, t)) {
+        if (finds(s, t) == t->width) {
             sit_down(s, t, now_ns);
             continue;
         }
@@ -349,6 +379,8 @@ bool pl_sit(struct pl_sitter *t, const struct pl_want *want)
     now = base_now_ns();
     if (t->seated) {
         get_up(s, t, now);
+        count(s, t, false);
+        count(s, t, true);
     } else {
         begin(s, t, now);
     }
@@ -407,7 +439,6 @@ bool pl_sit_late(struct pl_sitter *t, const struct pl_want *want)
     now = base_now_ns();
     charge(s, t, now);
     t->want = *want;
-    look(s);
     late = left_to_pay_ns(t->client, now) > 0;
     TAILQ_FOREACH(w, &s->waiting, next) {
         if (shares_seat(w, t)) {

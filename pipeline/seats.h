@@ -7,23 +7,25 @@
  * another one that goes before it, and sits down again after that. So at most one team computes on
  * a core, and nobody waits for more than one unit of whoever goes after him.
  *
- * Of those who wait, the first is whose model has the highest class; in a class, whose frame is due
- * first, and frames that are due before all others; of frames that are not, whose fair tag is
- * lowest; of one model, the oldest frame. The tag is the virtual time in which the frame would end
- * if its model went on now:
+ * Of those who wait for a core, the first is whose model has the highest class; in a class, whose
+ * frame is due first, and frames that are due before all others; of frames that are not, whose fair
+ * tag is lowest; of equal tags, the oldest frame. The tag is the virtual time of that core in which
+ * the frame would end, or its next 20 ms, if its model m went on now:
  *
- *     tag = v_m + left / weight_m,    v_m += cores * time / weight_m while a team of m sits
+ *     tag = v_m + min(left, 20 ms) / weight_m,    v_m += time / weight_m while a team of m sits
  *
- * with left what the frame still takes of the cores. A model that begins to wait or to sit after a
- * pause starts at the lowest v of those that do, and at most 50 ms behind the highest, as who
- * paused has nothing to catch up (start-time fair queueing: P. Goyal, H. Vin, H. Cheng, IEEE/ACM
- * Trans. Networking 5, 1997; the order is that of weighted fair queueing: A. Demers, S. Keshav,
- * S. Shenker, SIGCOMM 1989). So models that wait share the cores by weight, and one that asks for
- * little is served soon.
+ * with left what the frame still takes. A team that begins to wait on a core is there at most 20 ms
+ * behind the lowest v of the others, as who paused has little to catch up (start-time fair
+ * queueing: P. Goyal, H. Vin, H. Cheng, IEEE/ACM Trans. Networking 5, 1997; the order is that of
+ * weighted fair queueing: A. Demers, S. Keshav, S. Shenker, SIGCOMM 1989). So models that wait
+ * share each core by weight, and one that asks for little is served soon.
  *
- * No class starves: who waits while a higher class computes, for longer than 1 / floor times its
- * next unit, runs one unit before all others. It so takes at most the floor of a core, and one
- * unit.
+ * Frames are released a period apart, if their model's claim has one. One that comes sooner is
+ * computed before its release only if nobody else wants the core.
+ *
+ * No class starves: who waits while a higher class wants his core, for longer than 1 / floor times
+ * his next unit, runs one unit before all others, and so does the next one as long after that. They
+ * so take at most the floor of a core, and one unit.
  *
  * One lock guards everything; a team takes it when it sits down, gets up, or was asked to look. One
  * model alone under load never takes it.
@@ -57,7 +59,7 @@ struct pl_seats;
 struct pl_client {
     struct pl_seats *seats; /* borrowed; NULL: none, teams then compute when they like */
     struct pl_claim claim;  /* guarded by the seats' lock */
-    double v;               /* as above, ns; guarded */
+    double v[PL_SEAT_MAX];  /* as above, ns, by core; guarded */
     size_t active;          /* its teams that sit or wait; guarded */
     uint64_t paid_ns;       /* until then it has used its max_share; guarded */
     uint64_t released_ns;   /* loop's own: of its last frame */
@@ -65,10 +67,11 @@ struct pl_client {
 
 /* What a team wants to compute. */
 struct pl_want {
-    uint64_t due_ns; /* 0: never */
-    uint64_t number; /* of the frame */
-    double left_ns;  /* core time that it still takes, as expected; 0: unknown */
-    double unit_ns;  /* of its next unit, as expected; 0: unknown */
+    uint64_t due_ns;      /* 0: never */
+    uint64_t number;      /* of the frame */
+    uint64_t released_ns; /* 0: at once */
+    double left_ns;       /* time that it still takes, as expected; 0: unknown */
+    double unit_ns;       /* of its next unit, as expected; 0: unknown */
 };
 
 /* A team. Writers: the team, and whoever holds the seats' lock. */
@@ -79,7 +82,8 @@ struct pl_sitter {
     size_t width;
     /* guarded by the lock */
     struct pl_want want;
-    uint64_t since_ns;  /* it waits since then, or it sits and v has been charged until then */
+    uint64_t since_ns; /* it waits since then, or it sits and v has been charged until then */
+    unsigned class;
     bool seated, waits; /* the team may read them without the lock while it does not wait */
     unsigned walk;      /* of pl_seats, the last one that looked at it */
     TAILQ_ENTRY(pl_sitter) next;  /* of those that sit, or of those that wait */

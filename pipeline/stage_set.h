@@ -4,12 +4,12 @@
  * replaces
  *
  * One ring connects each team of a stage to each team of the next. The loop has a ring to every
- * team of a route's first stage; every team of its last stage has a ring to the loop. Every ring has room for all
- * frames of the pipeline, so no push fails and no stage waits for the next.
+ * team of a route's first stage; every team of its last stage has a ring to the loop. Every ring
+ * has room for all frames of the pipeline, so no push fails and no stage waits for the next.
  *
- * A set is closed once. Its first stages then get no more frames, and its teams end stage by stage as
- * their rings drain. When the last has ended, the threads are joined and everything is freed. All
- * of it but the teams' own parts belongs to the loop thread.
+ * A set is closed once. Its first stages then get no more frames, and its teams end stage by stage
+ * as their rings drain. When the last has ended, the threads are joined and everything is freed.
+ * All of it but the teams' own parts belongs to the loop thread.
  */
 #pragma once
 

@@ -26,8 +26,9 @@ static struct pl_want want_of(const struct pl_team *t, const struct pl_frame *f,
     return (struct pl_want){
         .due_ns =
             f->due_ns ? released + (uint64_t)((double)(f->due_ns - released) * t->due_part) : 0,
+        .released_ns = released,
         .number = f->number,
-        .left_ns = ns * left * t->width,
+        .left_ns = ns * left,
         .unit_ns = ns * t->shares[at],
     };
 }

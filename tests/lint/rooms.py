@@ -42,7 +42,7 @@ ROOMS = {
     "kernels/int8cal": "kernels/select",
     "pipeline": "kernels/int8cal",
     # Plain data only: a search touches no thread, file or clock.
-    "tuner": "pipeline/plan pipeline/plan_counts pipeline/stats governor",
+    "tuner": "pipeline/plan pipeline/plan_check pipeline/plan_counts pipeline/stats governor",
     "tuner/oneboard": "tuner",
     "tuner/boards": "tuner/oneboard",
     "tuner/solve": "tuner/boards",

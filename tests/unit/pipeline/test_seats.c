@@ -57,7 +57,7 @@ static void leave(struct guest *g)
     pthread_join(g->thread, NULL);
 }
 
-TEST(class_then_due_then_tag)
+TEST(release_then_class_then_due_then_tag)
 {
     struct {
         unsigned class;
@@ -68,30 +68,52 @@ TEST(class_then_due_then_tag)
                 {0, {.left_ns = 9e6, .due_ns = 200, .number = 1}, 3},
                 {0, {.left_ns = 9e6, .due_ns = 100, .number = 2}, 2},
                 {1, {.left_ns = 99e6}, 1},
-                {0, {.left_ns = 5e6, .number = 1}, 6}};
-    struct guest host, guests[6] = {0};
+                {0, {.left_ns = 5e6, .number = 1}, 6},
+                {7, {.left_ns = 1e6, .due_ns = 1, .released_ns = UINT64_MAX}, 7}};
+    struct guest host, guests[7] = {0};
     struct pl_seats *seats = pl_seats_new(1, 0);
     _Atomic int turn = 0;
 
     guest_init(&host, seats, both, 1, 0);
     T_TRUE(pl_sit(&host.sitter, &(struct pl_want){0}));
     T_TRUE(!pl_sit_asked(&host.sitter));
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 7; i++) {
         guest_init(&guests[i], seats, both, 1, rows[i].class);
         guests[i].want = rows[i].want;
         come(&guests[i], &turn);
     }
     T_TRUE(pl_sit_late(&host.sitter, &(struct pl_want){.left_ns = 1}));
-    for (size_t i = 0; i < 6; i++) {
-        guests[i].client.v = 0;
+    for (size_t i = 0; i < 7; i++) {
+        guests[i].client.v[FIRST] = 0;
     }
     T_TRUE(pl_sit_asked(&host.sitter));
     pl_rise(&host.sitter);
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 7; i++) {
         leave(&guests[i]);
         T_EQ(guests[i].sat, rows[i].sits);
         T_EQ(guests[i].client.active, 0);
     }
+    pl_seats_free(seats);
+}
+
+/* Who sends too soon has what nobody else wants. */
+TEST(who_is_not_released_gets_up_for_all)
+{
+    struct pl_want early = {.left_ns = 1, .due_ns = 1, .released_ns = UINT64_MAX};
+    struct pl_seats *seats = pl_seats_new(1, 0);
+    struct guest host, low = {0};
+    _Atomic int turn = 0;
+
+    guest_init(&host, seats, both, 1, 7);
+    guest_init(&low, seats, both, 1, 0);
+    low.want.left_ns = 1e9;
+    T_TRUE(pl_sit(&host.sitter, &early));
+    T_TRUE(!pl_sit_late(&host.sitter, &early));
+    come(&low, &turn);
+    T_TRUE(pl_sit_late(&host.sitter, &early));
+    T_TRUE(pl_sit(&host.sitter, &early));
+    leave(&low);
+    pl_rise(&host.sitter);
     pl_seats_free(seats);
 }
 
@@ -212,7 +234,7 @@ TEST(shares_go_by_weight)
         }
     }
     T_TRUE(pl_sit_late(&host.sitter, &(struct pl_want){.left_ns = 1e9}));
-    w[0].guest.client.v = w[1].guest.client.v = 0;
+    w[0].guest.client.v[FIRST] = w[1].guest.client.v[FIRST] = 0;
     pl_rise(&host.sitter);
     while (w[0].frames < 20) {
         sched_yield();
