@@ -66,6 +66,7 @@ static const struct method {
     {"io.piped.Costs", .of_model = dmn_method_costs, .shared = true},
     {"io.piped.PlanFront", .of_model = dmn_method_plan_front},
     {"io.piped.PlanExplain", .of_model = dmn_method_plan_explain},
+    {"io.piped.PlanMix", dmn_method_plan_mix},
     {"io.piped.Profile", dmn_method_profile, .changes = true},
     {"io.piped.Optimise", .of_model = dmn_method_optimise, .changes = true},
     {"io.piped.Quantise", .of_model = dmn_method_quantise, .changes = true},

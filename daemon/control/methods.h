@@ -24,8 +24,8 @@ void dmn_control_dispatch(struct dmn_call *c);
 typedef void dmn_method_fn(struct dmn_call *c);
 dmn_method_fn dmn_method_status, dmn_method_models, dmn_method_load, dmn_method_unload,
     dmn_method_profile, dmn_method_history, dmn_method_metrics, dmn_method_config,
-    dmn_method_reload, dmn_method_subscribe, dmn_method_trace, dmn_method_link_report,
-    dmn_method_link_routes;
+    dmn_method_reload, dmn_method_subscribe, dmn_method_plan_mix, dmn_method_trace,
+    dmn_method_link_report, dmn_method_link_routes;
 /* @m: that the parameter "model" names, else the default model */
 typedef void dmn_model_method_fn(struct dmn_call *c, struct dmn_model *m);
 dmn_model_method_fn dmn_method_get_plan, dmn_method_set_plan, dmn_method_get_mapping,

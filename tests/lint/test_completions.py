@@ -72,7 +72,7 @@ def bash_offers_words():
                       complete(p, c.name, "--" + o.name, ""))
     pipectl, pipesim = PROGRAMS
     check(complete(pipectl, "plan", "") ==
-          {"show", "set", "auto", "front", "explain", "export", "import"}, complete(pipectl, "plan", ""))
+          {"show", "set", "auto", "front", "explain", "mix", "export", "import"}, complete(pipectl, "plan", ""))
     check(complete(pipectl, "--json", "retune", "--seed", "3", "--algorithm", "shi") == {"shisha"}, "behind other options")
     check(complete(pipesim, "compare", "--algorithm", "exact,pipe-i") == {"exact,pipe-it"},
           complete(pipesim, "compare", "--algorithm", "exact,pipe-i"))

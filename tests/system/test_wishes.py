@@ -118,6 +118,42 @@ def who_goes_first_goes_first():
         equal([frames[n]["answered"] for n in ("low", "high")], [204, 204])
 
 
+def planned_together():
+    """Two EPs of a core each: one plan for all, what it keeps, and why not; then it serves."""
+    config = {"eps": [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "0"}],
+              "models": [{"name": n, "path": DIGITS} for n in "abc"]}
+    with Daemon(config=config) as d:
+        for name in "abc":
+            infer(d, name, 40)
+        mix = d.pipectl("plan", "mix")
+        equal([m["model"] for m in mix["models"]], list("abc"))
+        check(0 < mix["of_bound"] <= 1.000001 and not mix["rates"] and mix["refused"] is None, mix)
+        check(abs(sum(c["limits"] for c in mix["cores"]) - 1) < 1e-6, mix)
+        rates = [m["rate"] * m["part"] for m in mix["models"]]
+        said = d.pipectl("models", "set", "a", "--rate", "10", "--deadline", "1000", as_json=False)
+        check("All rates can be kept." in said and "All deadlines can be kept" in said, said)
+        mix = d.pipectl("plan", "mix")
+        check(mix["models"][0]["rate"] == 10 and 0 < mix["models"][0]["bound_ms"] <= 1000, mix)
+        check(mix["models"][1]["rate"] > rates[1], mix, rates)
+        d.pipectl("models", "set", "b", "--weight", "4")
+        mix = d.pipectl("plan", "mix")
+        check(2 < mix["models"][1]["rate"] / mix["models"][2]["rate"] < 8, mix)  # they are measured one by one
+        said = d.pipectl("models", "set", "a", "--deadline", "0.01", as_json=False)
+        check("Frames of a may be late on" in said, said)
+        equal((d.pipectl("plan", "mix")["refused"]["late"]), "a")
+        said = d.pipectl("models", "set", "c", "--rate", "1000000", as_json=False)
+        check("Not all rates can be kept" in said, said)
+        check(d.pipectl("plan", "mix")["of_wishes"] < 0.9, said)
+        mix = d.pipectl("plan", "mix", "--apply")
+        plans = {m["name"]: m["plan"] for m in d.status()["models"]}
+        equal(plans, {m["model"]: m["plan"] for m in mix["models"]})
+        for name in "abc":
+            infer(d, name, 40)
+        text = d.pipectl("plan", "mix", as_json=False)
+        check("of what these cores could ever do" in text, text)
+        d.pipectl("plan", "show", "--apply", expect=2)
+
+
 def come_and_go():
     """Models of all classes come and go while others serve, a hundred times."""
     with Daemon(models={"a": DIGITS}) as d, pyclient.Connection(d.frames_path) as c:
@@ -133,4 +169,4 @@ def come_and_go():
 
 
 main([configured_and_set, refused_with_the_key, kept_over_restarts, late_frames_are_counted, who_goes_first_goes_first,
-      come_and_go])
+      planned_together, come_and_go])

@@ -99,6 +99,7 @@ static const struct verb {
     {"auto", "AutoPlan", NULL, print_changed},
     {"front", "PlanFront", "front", print_front},
     {"explain", "PlanExplain", "explanation", ctl_print_explanation},
+    {"mix", .method = "PlanMix"},
     {"export", .map = export_mapping},
     {"import", .map = import_mapping},
 };
@@ -109,7 +110,7 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv)
     json_auto_t *parameters = json_object();
     int rc = ctl_take(argc, argv, NULL, parameters);
     const char *name = optind < argc ? argv[optind++] : "show", *argument = argv[optind];
-    bool boards = ctl_is(parameters, "boards");
+    bool boards = ctl_is(parameters, "boards"), applies = ctl_is(parameters, "apply");
     const struct verb *verb = NULL;
 
     if (rc) {
@@ -120,10 +121,14 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv)
     }
     if (!verb) {
         return ctl_usage(
-            "plan", "expected show, set, auto, front, explain, export or import, not '%s'", name);
+            "plan", "expected show, set, auto, front, explain, mix, export or import, not '%s'",
+            name);
     }
     if ((boards || ctl_has(parameters, "max")) && strcmp(name, "front") != 0) {
         return ctl_usage("plan", "only front takes --max and --boards");
+    }
+    if (applies && strcmp(name, "mix") != 0) {
+        return ctl_usage("plan", "only mix takes --apply");
     }
     if (verb->map && !argument) {
         return ctl_usage("plan", "%s needs a file, such as mapping.json", name);
@@ -139,6 +144,9 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv)
     if (strcmp(name, "set") == 0 &&
         json_object_set_new(parameters, "plan", json_string(argument)) < 0) {
         return ctl_usage("plan", "the plan is not UTF-8");
+    }
+    if (strcmp(name, "mix") == 0) {
+        return ctl_plan_mix(ctl, applies);
     }
     verb = boards ? &front_boards : verb;
     return ctl_show(ctl, verb->method, base_take(parameters), verb->field, verb->print);

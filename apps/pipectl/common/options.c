@@ -98,11 +98,13 @@ static const struct cli_option PLAN[] = {
     {"max", "N", "@none", "front: show at most N plans", CLI_WHOLE, 0, 1, 256, "max"},
     {"boards", NULL, NULL, "front: plans over all boards that are there", CLI_FLAG,
      .parameter = "boards"},
+    {"apply", NULL, NULL, "mix: serve all models by these plans", CLI_FLAG, .parameter = "apply"},
     {0}};
-static const struct cli_argument PLAN_WORDS[] = {{"", "show set auto front explain export import"},
-                                                 {"export", "@file"},
-                                                 {"import", "@file"},
-                                                 {0}};
+static const struct cli_argument PLAN_WORDS[] = {
+    {"", "show set auto front explain mix export import"},
+    {"export", "@file"},
+    {"import", "@file"},
+    {0}};
 static const struct cli_option MODELS[] = {
     {"plan", "PLAN", "@none", "load: serve the model by this plan", TEXT(plan)},
     {"shape", "NAME=SIZES", "@none",
@@ -251,7 +253,7 @@ static const struct cli_command COMMANDS[] = {
      "[list | fetch [NAME] | inspect FILE | load NAME [FILE] | set NAME | unload NAME]",
      "list, load, unload and fetch models; look at a file first", MODELS, MODELS_WORDS,
      .group = "change"},
-    {"plan", NULL, "[show | set PLAN | auto | front | explain | export FILE | import FILE]",
+    {"plan", NULL, "[show | set PLAN | auto | front | explain | mix | export FILE | import FILE]",
      "show, explain or set the plan; list others; plan automatically", PLAN, PLAN_WORDS},
     {"retune", NULL, "", "search for a better plan on live frames", RETUNE, NULL},
     {"optimise", "optimize", "[MODEL]", "measure the primitives again and serve by the best",

@@ -203,6 +203,12 @@ int ctl_call_examples(const struct ctl *ctl, const char *method, const char *fol
 /* plan_explain.c */
 
 void ctl_print_explanation(const json_t *reply);
+/** ctl_plan_mix() - prints one plan for all models. @applies: has them served by it. Return: an
+ * exit code. */
+int ctl_plan_mix(const struct ctl *ctl, bool applies);
+/** ctl_print_wishes_kept() - says whether all rates and deadlines of models can be kept. @mix: of
+ * PlanMix. */
+void ctl_print_wishes_kept(const json_t *mix);
 /** ctl_plan_origin() - where the explained plan is from, as a sentence. */
 struct ctl_words ctl_plan_origin(const json_t *explanation);
 /** ctl_plan_costs() - where the times of its units are from, as a sentence. */

@@ -223,7 +223,7 @@ static void print_wishes(const char *name, const json_t *w, bool saved)
 static int set_wishes(const struct ctl *ctl, const char *name, const struct ctl_options *a,
                       json_t *wishes)
 {
-    json_auto_t *reply = NULL;
+    json_auto_t *reply = NULL, *kept = NULL;
     const json_t *now;
     int rc;
 
@@ -241,6 +241,8 @@ static int set_wishes(const struct ctl *ctl, const char *name, const struct ctl_
         ctl_print_json(now);
     } else if (rc == CTL_DONE) {
         print_wishes(name, now, a->save);
+        rc = ctl_call(ctl, "PlanMix", json_object(), &kept);
+        ctl_print_wishes_kept(json_object_get(kept, "mix"));
     }
     return rc;
 }

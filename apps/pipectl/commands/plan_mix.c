@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipectl plan mix: one plan for all models, and which of their wishes it keeps. */
+#include "apps/pipectl/common/pipectl.h"
+
+static void print_refused(const json_t *r)
+{
+    const char *why = ctl_text(r, "why"), *late = ctl_text(r, "late"), *by = ctl_text(r, "model");
+
+    shown_printf("Frames of %s may be late on %s: ", late, ctl_text(r, "core"));
+    if (strcmp(why, "unit") == 0) {
+        shown_printf("unit %.0f of %s runs too long.\n", ctl_real(r, "unit"), by);
+    } else if (strcmp(why, "load") == 0) {
+        shown_printf("it has more to do than it can, most of it %s.\n", by);
+    } else if (strcmp(late, by) == 0) {
+        puts("they take most of the time themselves.");
+    } else {
+        shown_printf("too much is due before them, most of it %s.\n", by);
+    }
+}
+
+void ctl_print_wishes_kept(const json_t *mix)
+{
+    double part = ctl_real(mix, "of_wishes");
+    const json_t *refused = json_object_get(mix, "refused");
+
+    if (ctl_is(mix, "rates")) {
+        if (part > 0.9995) {
+            puts("All rates can be kept.");
+        } else {
+            printf("Not all rates can be kept: %.1f %% of each can.\n", 100 * part);
+        }
+    }
+    if (json_is_object(refused)) {
+        print_refused(refused);
+    } else if (ctl_is(mix, "deadlines")) {
+        puts("All deadlines can be kept, if models are served by the plans of pipectl plan mix.");
+    }
+}
+
+static void print_mix(const json_t *mix)
+{
+    static const struct cli_column models[] = {{"model", "model", 'l'},
+                                               {"wished", "wished", 'r', CLI_DECIMALS, 1},
+                                               {"frames/s", "rate", 'r', CLI_DECIMALS, 1},
+                                               {"within ms", "bound_ms", 'r', CLI_DECIMALS, 1},
+                                               {"plan", "plan", 'w'},
+                                               {0}};
+    static const struct cli_column cores[] = {
+        {"ep", "ep", 'l'},
+        {"cores", "cores", 'r'},
+        {"busy", "busy", 'r', CLI_DECIMALS, 0, 100, " %"},
+        {"limit it by", "limits", 'r', CLI_DECIMALS, 0, 100, " %"},
+        {0}};
+
+    ctl_print_wishes_kept(mix);
+    printf("These plans reach %.1f %% of what these cores could ever do.\n\n",
+           100 * ctl_real(mix, "of_bound"));
+    cli_print_rows(json_object_get(mix, "models"), models);
+    putchar('\n');
+    cli_print_rows(json_object_get(mix, "cores"), cores);
+}
+
+/* Has each model served by its plan. Return: an exit code. */
+static int apply(const struct ctl *ctl, const json_t *mix)
+{
+    int rc = CTL_DONE;
+
+    json_text_each(json_object_get(mix, "models"), i, m) {
+        json_auto_t *reply = NULL;
+
+        if (rc == CTL_DONE && json_is_string(json_object_get(m, "plan"))) {
+            rc = ctl_call(ctl, "SetPlan",
+                          json_pack("{s:O, s:O}", "model", json_object_get(m, "model"), "plan",
+                                    json_object_get(m, "plan")),
+                          &reply);
+        }
+    }
+    return rc;
+}
+
+int ctl_plan_mix(const struct ctl *ctl, bool applies)
+{
+    json_auto_t *reply = NULL;
+    int rc = ctl_call(ctl, "PlanMix", json_object(), &reply);
+    const json_t *mix = json_object_get(reply, "mix");
+
+    rc = rc == CTL_DONE && applies ? apply(ctl, mix) : rc;
+    if (rc == CTL_DONE && ctl->json) {
+        ctl_print_json(mix);
+    } else if (rc == CTL_DONE) {
+        print_mix(mix);
+    }
+    return rc;
+}
