@@ -413,6 +413,7 @@ void pl_team_stats(const struct pl_pipeline *p, size_t team, struct pl_team_stat
         queue += pl_ring_count(t->inputs[i]);
     }
     ret->queue = (uint32_t)queue;
+    ret->waited_ns = atomic_load_explicit(&t->sitter.waited_ns, memory_order_relaxed);
     ret->held_since_ns = atomic_load_explicit(&t->held_since_ns, memory_order_relaxed);
 }
 

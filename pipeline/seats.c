@@ -373,7 +373,7 @@ bool pl_sit(struct pl_sitter *t, const struct pl_want *want)
 {
     struct pl_client *c = t->client;
     struct pl_seats *s = c->seats;
-    uint64_t now, most_ns;
+    uint64_t now, most_ns, waited;
 
     pthread_mutex_lock(&s->lock);
     now = base_now_ns();
@@ -403,6 +403,8 @@ bool pl_sit(struct pl_sitter *t, const struct pl_want *want)
     most_ns = patience_ns(c, now);
     unlock_and_wake(s);
     sleep_until_woken(s, t, most_ns);
+    waited = atomic_load_explicit(&t->waited_ns, memory_order_relaxed) + base_now_ns() - now;
+    atomic_store_explicit(&t->waited_ns, waited, memory_order_relaxed);
     return t->seated;
 }
 
@@ -454,7 +456,6 @@ bool pl_sit_late(struct pl_sitter *t, const struct pl_want *want)
 bool pl_rise(struct pl_sitter *t)
 {
     struct pl_seats *s = t->client->seats;
-    bool taken = false;
 
     pthread_mutex_lock(&s->lock);
     if (t->seated) {
@@ -464,11 +465,8 @@ bool pl_rise(struct pl_sitter *t)
         end(s, t);
         let_sit(s, now);
     }
-    for (size_t i = 0; i < t->width; i++) {
-        taken |= s->holder[t->cpus[i]] != NULL;
-    }
     unlock_and_wake(s);
-    return taken;
+    return pl_sit_others(t, false) > 0;
 }
 
 void pl_sit_cancel(struct pl_sitter *t)

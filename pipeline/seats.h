@@ -91,7 +91,8 @@ struct pl_sitter {
     bool leaves;
 
     _Alignas(BASE_CACHE_LINE_BYTES) _Atomic bool asked; /* writers: under the lock */
-    _Atomic uint32_t asleep; /* futex word. Writers: the team sets it, who wakes it clears it */
+    _Atomic uint64_t waited_ns; /* for seats, so far. Writer: the team; relaxed */
+    _Atomic uint32_t asleep;    /* futex word. Writers: the team sets it, who wakes it clears it */
 };
 
 /** pl_seats_new() - @cores: of the machine, that clients may use. @floor: of a core's time for
@@ -124,7 +125,7 @@ static inline bool pl_sit_asked(const struct pl_sitter *s)
 /** pl_sit_late() - Return: another team goes before this one, which sits: it is to pl_sit() again.
  */
 bool pl_sit_late(struct pl_sitter *s, const struct pl_want *want);
-/** pl_rise() - gets up, if it sits. Return: another one sits on one of its cores now. */
+/** pl_rise() - gets up, if it sits. Return: another one wants one of its cores. */
 bool pl_rise(struct pl_sitter *s);
 /** pl_sit_cancel() - no wait for a seat begins or lasts any more. Threads: the loop. */
 void pl_sit_cancel(struct pl_sitter *s);

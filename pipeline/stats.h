@@ -44,8 +44,9 @@ struct pl_team_stats {
     uint64_t frames;       /* frames it computed */
     uint64_t runs;         /* in so many runs; several frames may be computed in one */
     uint64_t busy_ns;      /* time it held frames */
-    uint64_t cpu_ns; /* CPU time of its leader in that time, without waiting for its members */
-    uint32_t queue;  /* frames in its input ring now */
+    uint64_t waited_ns; /* for seats, with a frame that it had not begun or was in the middle of */
+    uint64_t cpu_ns;    /* CPU time of its leader in that time, without waiting for its members */
+    uint32_t queue;     /* frames in its input ring now */
     uint64_t held_since_ns; /* monotonic time since which it holds what it computes; 0: nothing */
 };
 

@@ -149,7 +149,7 @@ bool pl_team_sit(struct pl_team *t, const struct pl_frame *f);
 /** pl_team_goes_on() - lets others go before its unit @at, if they do. @laps: of its clocks, which
  * were set so far. Return: false: the team has to end. */
 bool pl_team_goes_on(struct pl_team *t, size_t at, size_t laps, struct pl_clock_run *clock);
-/** pl_team_rise() - Return: another team now sits on a core of its. */
+/** pl_team_rise() - Return: another team wants a core of its. */
 bool pl_team_rise(struct pl_team *t);
 
 /* ---- team_units.c ----

@@ -169,7 +169,7 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
     const struct pl_stage_plan *plan = &pl_current_plan(m->pipe)->stages[stage];
     const struct pl_ep_set *eps = pl_current_eps(m->pipe);
     struct pl_team_stats t, lead;
-    double service = 0, busy = 0, expected = 0, held_s = 0, cpu_s = 0;
+    double service = 0, busy = 0, expected = 0, held_s = 0, cpu_s = 0, waited_s = 0;
     size_t replicas = 0, measured = 0, queue = 0, batch = 1;
     uint64_t frames = 0, runs = 0;
     struct pl_group of = {0};
@@ -199,6 +199,7 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
         busy += busy_share(m, i, t.busy_ns, now_ns);
         held_s += (double)t.busy_ns / 1e9;
         cpu_s += (double)t.cpu_ns / 1e9;
+        waited_s += (double)t.waited_ns / 1e9;
         if (t.service.count) {
             service += t.service.ewma_ns;
             measured++;
@@ -213,12 +214,12 @@ static json_t *group_json(const struct dmn_model *m, size_t first, size_t stage,
     of.width = pl_group_spans(&of) ? of.width : 1; /* a team of one EP has its width beside it */
     pl_group_format(&of, pl_ep_name, eps, ep);
     return json_pack(
-        "{s:i, s:s, s:s, s:o, s:i, s:i, s:f, s:i, s:b, s:I, s:o, s:I, s:f, s:f, s:o, s:o}", "stage",
-        (int)stage, "units", units, "ep", ep, "cpus", cpus, "width", (int)lead.width, "replicas",
-        (int)replicas, "busy", replicas ? busy / (double)replicas : 0, "queue", (int)queue,
-        "pinned", pinned, "batch", (json_int_t)batch, "frames_at_once",
+        "{s:i, s:s, s:s, s:o, s:i, s:i, s:f, s:i, s:b, s:I, s:o, s:I, s:f, s:f, s:f, s:o, s:o}",
+        "stage", (int)stage, "units", units, "ep", ep, "cpus", cpus, "width", (int)lead.width,
+        "replicas", (int)replicas, "busy", replicas ? busy / (double)replicas : 0, "queue",
+        (int)queue, "pinned", pinned, "batch", (json_int_t)batch, "frames_at_once",
         runs ? json_real((double)frames / (double)runs) : json_null(), "frames", (json_int_t)frames,
-        "busy_s", held_s, "cpu_s", cpu_s, "service_ms",
+        "busy_s", held_s, "cpu_s", cpu_s, "waited_s", waited_s, "service_ms",
         measured ? json_real(service / (double)measured / 1e6) : json_null(), "expected_ms",
         dmn_json_positive(expected / 1e6));
 }

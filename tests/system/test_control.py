@@ -19,7 +19,7 @@ STAGE_KEYS = {"units", "ep", "cpus", "width", "replicas", "service_ms", "expecte
 EP_KEYS = {"name", "cpus", "kind", "capacity", "policy", "governor", "freq_khz", "max_freq_khz", "speed", "used", "why"}
 # Methods that anybody may call; Subscribe, too, but it wants "more".
 READING = {"Status", "Models", "GetPlan", "Costs", "PlanFront", "PlanExplain", "History", "Units", "Metrics", "Config",
-           "GetMapping"}
+           "GetMapping", "PlanMix"}
 HISTORY_KEYS = {"id", "at", "cause", "detail", "algorithm", "trials", "plan_before", "plan_after", "fps_before",
                 "fps_after", "predicted_gain", "duration_ms", "lost", "outcome"}
 

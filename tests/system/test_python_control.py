@@ -56,7 +56,7 @@ def methods_are_those_of_the_interface():
     with Served() as d:
         for name, (takes, gives) in interface().items():
             method = getattr(calls, snake(name))
-            got = {p.name: p.annotation for p in inspect.signature(method).parameters.values() if p.name != "self"}
+            got = {p.name.rstrip("_"): p.annotation for p in inspect.signature(method).parameters.values() if p.name != "self"}
             fds = {"fds": "Sequence[int]"} if name in ("Load", "Trace") else {}
             equal(got, {**{n: wanted(n, t) for n, t in takes.items()}, **fds}, name)
             reply = inspect.signature(method).return_annotation
@@ -92,6 +92,8 @@ def every_method_does_its_work():
         check(call("costs", "digits").problem)
         check(call("plan_front", "digits", max=3).front[0]["fps"] > 0)
         check(call("plan_explain", "digits").explanation)
+        check(call("plan_mix").mix["models"])
+        equal(call("set_wishes", "digits", rate=30.0, class_=2).wishes["class"], 2)
         check(call("profile", ms=50).kinds)
         equal(call("optimise", "digits", ms=20, pareto=True).choice["model"], "digits")
         check(call("history", "digits", limit=5).events is not None)

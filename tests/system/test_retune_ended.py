@@ -63,7 +63,7 @@ def cancelled_in_the_middle():
 
 def ended_by_its_time():
     """For latency no trial is stopped early, so that there are more of them than time."""
-    config = {"planner": {"frames": 10000, "measure_ms": 150, "tune_s": 3}}
+    config = {"planner": {"frames": 10000, "measure_ms": 450, "tune_s": 3}}
     with Daemon(config=config) as d:
         event = d.call("Retune", {"algorithm": "exhaustive", "objective": "latency"})["event"]
         serving(d)

@@ -73,18 +73,18 @@ void doctor_contention(struct doctor *d)
         if (!doctor_busiest(d, m, &s)) {
             continue;
         }
-        taken = doctor_contended(d, m, &s, &other);
+        taken = base_min(doctor_contended(d, m, &s, &other) + s.waits, 1.0);
         if (taken < TAKEN || !other) {
             continue;
         }
         snprintf(advice, sizeof(advice),
-                 "Give each model cores of its own: name places in the key eps, then pipectl plan "
-                 "set --model %s PLAN on one and --model %s on another. Or send fewer frames to "
-                 "one of them.",
-                 name, other);
-        doctor_find(d, name, doctor_winnable(taken, s.busy), advice,
+                 "Say what each is to have, or which goes first: pipectl models set %s --class 1. "
+                 "Or give each cores of its own: name places in the key eps, then pipectl plan set "
+                 "--model %s PLAN on one and --model %s on another. Or send fewer frames to one.",
+                 name, name, other);
+        doctor_find(d, name, doctor_winnable(taken, base_min(s.busy / (1 - s.waits), 1.0)), advice,
                     "Two models contend for the same cores: for %.0f %% of the time that stage %s "
-                    "held a frame on %s, %s ran there.",
+                    "had a frame on %s, %s ran there.",
                     100 * taken, ctl_text(s.status, "units"),
                     ctl_cpus("cpu", json_object_get(s.status, "cpus")).text, other);
     }

@@ -97,7 +97,8 @@ struct doctor_stage doctor_stage_of(const struct doctor *d, const json_t *model,
 {
     const json_t *now = json_array_get(json_object_get(model, "stages"), i);
     const json_t *before = stage_before(d, model, i);
-    double held_s = doctor_more(before, now, "busy_s"), ran_s = doctor_more(before, now, "cpu_s");
+    double held_s = doctor_more(before, now, "busy_s"), ran_s = doctor_more(before, now, "cpu_s"),
+           waited_s = doctor_more(before, now, "waited_s");
     double teams_s = d->seconds * ctl_value(now, "replicas");
     double frames = doctor_more(before, now, "frames");
     struct doctor_stage s = {.status = now,
@@ -111,6 +112,7 @@ struct doctor_stage doctor_stage_of(const struct doctor *d, const json_t *model,
     s.busy = teams_s > 0 && s.busy >= 0 ? base_min(s.busy, 1.0) : ctl_value(now, "busy");
     s.off_core = s.off_core < 0 ? 0 : s.off_core;
     s.runs = s.off_core > 0 ? 1 - s.off_core : 1;
+    s.waits = waited_s > 0 && held_s >= 0 ? waited_s / (waited_s + held_s) : 0;
     return s;
 }
 

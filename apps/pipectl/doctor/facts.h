@@ -58,6 +58,8 @@ struct doctor_stage {
     const json_t *status;
     double busy;     /* share of the time in which its teams held a frame */
     double off_core; /* share of that in which they lacked the core of a member */
+    double waits;    /* share of the time in which they held a frame or waited for a core with one,
+                      * in which they waited; 0 if unknown */
     double cpu_ms;   /* that a frame took of a team with all its cores */
     double runs;     /* 1 - off_core; 1 if unknown. Less work wins no more than this */
     double service_ms, expected_ms; /* time for which a frame holds a team */

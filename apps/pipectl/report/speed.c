@@ -262,19 +262,22 @@ static json_t *answering(const struct report *r)
 
 static void write_figures(const struct report *r)
 {
-    static const struct page_column columns[] = {{"model", "name", PAGE_TEXT},
-                                                 {"frames/s", "fps", PAGE_NUMBER, 1},
-                                                 {"p50, ms", "latency_ms.p50", PAGE_NUMBER, 2},
-                                                 {"p95, ms", "latency_ms.p95", PAGE_NUMBER, 2},
-                                                 {"p99, ms", "latency_ms.p99", PAGE_NUMBER, 2},
-                                                 {"most, ms", "latency_ms.max", PAGE_NUMBER, 2},
-                                                 {"admitted", "frames.admitted", PAGE_NUMBER},
-                                                 {"answered", "frames.answered", PAGE_NUMBER},
-                                                 {"dropped", "frames.dropped", PAGE_NUMBER},
-                                                 {"failed", "frames.failed", PAGE_NUMBER},
-                                                 {"in flight", "in_flight", PAGE_NUMBER},
-                                                 {"waiting", "waiting", PAGE_NUMBER},
-                                                 {0}};
+    static const struct page_column columns[] = {
+        {"model", "name", PAGE_TEXT},
+        {"frames/s", "fps", PAGE_NUMBER, 1},
+        {"p50, ms", "latency_ms.p50", PAGE_NUMBER, 2},
+        {"p95, ms", "latency_ms.p95", PAGE_NUMBER, 2},
+        {"p99, ms", "latency_ms.p99", PAGE_NUMBER, 2},
+        {"most, ms", "latency_ms.max", PAGE_NUMBER, 2},
+        {"admitted", "frames.admitted", PAGE_NUMBER},
+        {"answered", "frames.answered", PAGE_NUMBER},
+        {"dropped", "frames.dropped", PAGE_NUMBER},
+        {"failed", "frames.failed", PAGE_NUMBER},
+        {"late", "frames.late", PAGE_NUMBER},
+        {"to have, frames/s", "wishes.rate", PAGE_NUMBER, 1},
+        {"in flight", "in_flight", PAGE_NUMBER},
+        {"waiting", "waiting", PAGE_NUMBER},
+        {0}};
     static const struct page_column refusals[] = {{"client", "client", PAGE_TEXT},
                                                   {"what", "what", PAGE_TEXT},
                                                   {"status", "status", PAGE_TEXT},

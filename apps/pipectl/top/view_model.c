@@ -88,6 +88,21 @@ static void draw_latency(struct top_screen *s, const json_t *model)
     top_line(s);
 }
 
+/* What it is to have, if anything, and how much of its frames is late. */
+static void draw_wishes(struct top_screen *s, const json_t *model)
+{
+    double due = ctl_real(model, "frames.due"), late = ctl_real(model, "frames.late");
+    char text[CTL_WISHES_BYTES];
+
+    if (ctl_wishes_text(json_object_get(model, "wishes"), text)) {
+        top_put(s, TOP_PLAIN, "is to have %s", text);
+        if (due > 0) {
+            top_put(s, late > 0 ? TOP_WARN : TOP_GOOD, "  late %.3g %%", 100 * late / due);
+        }
+        top_line(s);
+    }
+}
+
 void top_draw_model(const struct top_view *v, struct top_screen *s, const json_t *model)
 {
     const struct top_model *m = top_find(v->top, ctl_text(model, "name"));
@@ -101,6 +116,7 @@ void top_draw_model(const struct top_view *v, struct top_screen *s, const json_t
     top_line(s);
     draw_speed(v, s, m, model);
     draw_latency(s, model);
+    draw_wishes(s, model);
     json_text_each(json_object_get(model, "warnings"), i, warning) {
         if (json_is_string(warning)) {
             top_put(s, TOP_BAD, "warning: %s", json_string_value(warning));
