@@ -250,10 +250,16 @@ TEST(cores_that_others_use)
     set(s, "after.models.1.stages.1", "{}");
     other = json_deep_copy(s);
     finds(s, "contention", 0.5,
-          "for 50 % of the time that stage 0-1 held a frame on cpu0-1, b ran there");
+          "for 50 % of the time that stage 0-1 had a frame on cpu0-1, b ran there");
     /* it ran for a half of the time on each core, not at once: a team needs both */
     set(other, "after.models.0.stages.0.cpu_s", "2.0");
+    json_t *turns = json_deep_copy(other);
     finds(other, "contention", 0.75, "for 75 % of the time");
+    /* taking turns, it had the core whenever it held a frame, and waited as long */
+    set(turns, "after.models.0.stages.0.cpu_s", "3.5");
+    set(turns, "before.models.0.stages.0.waited_s", "1.0");
+    set(turns, "after.models.0.stages.0.waited_s", "3.0");
+    finds(turns, "contention", 0.5, "for 50 % of the time that stage 0-1 had a frame");
     s = calm();
     set(s, "after.models.0.stages.0.expected_ms", "5.0");
     finds(s, "slow-stage", 0.5,
