@@ -433,7 +433,7 @@ void pl_client_claim(struct pl_client *c, const struct pl_claim *claim)
 bool pl_sit_late(struct pl_sitter *t, const struct pl_want *want)
 {
     struct pl_seats *s = t->client->seats;
-    bool limited = t->client->claim.max_share < 1, wanted = false, late;
+    bool asked, late;
     const struct pl_sitter *w;
     uint64_t now;
 
@@ -442,13 +442,14 @@ bool pl_sit_late(struct pl_sitter *t, const struct pl_want *want)
     charge(s, t, now);
     t->want = *want;
     late = left_to_pay_ns(t->client, now) > 0;
+    asked = t->client->claim.max_share < 1;
     TAILQ_FOREACH(w, &s->waiting, next) {
         if (shares_seat(w, t)) {
-            wanted = true;
+            asked = true;
             late |= left_to_pay_ns(w->client, now) == 0 && is_next(s, w, now);
         }
     }
-    atomic_store_explicit(&t->asked, wanted || limited, memory_order_relaxed);
+    atomic_store_explicit(&t->asked, asked, memory_order_relaxed);
     pthread_mutex_unlock(&s->lock);
     return late;
 }

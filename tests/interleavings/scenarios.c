@@ -367,6 +367,10 @@ void seats_taken(void *seats_case)
             (struct pl_sitter){.client = &s[of].client, .cpus = s[i].cpus, .width = i == 2 ? 2 : 1};
         start(&s[i].thread, take_seats, &s[i]);
     }
+    if (c->changes) {
+        pl_client_claim(&s[ex_choose(SEATED)].client,
+                        &(struct pl_claim){.class = 3, .weight = 2, .max_share = 0.5});
+    }
     if (c->cancels) {
         pl_sit_cancel(&s[ex_choose(SEATED)].sitter);
     }

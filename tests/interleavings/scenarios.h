@@ -27,6 +27,7 @@ struct seats_case {
     unsigned classes[3]; /* of the teams' models; [0] and [1] are one's if they are equal */
     size_t rounds;
     bool cancels; /* one of them is to end meanwhile */
+    bool changes; /* what one of the models is to have changes */
 };
 void seats_taken(void *seats_case);
 

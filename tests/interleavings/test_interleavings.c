@@ -96,7 +96,8 @@ TEST(seats_under_random_schedules)
     struct seats_case cases[] = {{.classes = {1, 1, 1}, .rounds = 2},
                                  {.classes = {1, 1, 0}, .rounds = 3},
                                  {.classes = {0, 2, 1}, .rounds = 3},
-                                 {.classes = {0, 1, 2}, .rounds = 3, .cancels = true}};
+                                 {.classes = {0, 1, 2}, .rounds = 3, .cancels = true},
+                                 {.classes = {0, 1, 0}, .rounds = 3, .changes = true}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         T_TRUE(random_runs(seats_taken, &cases[i], 3000));
