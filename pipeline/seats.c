@@ -45,8 +45,8 @@ struct pl_seats *pl_seats_free(struct pl_seats *s)
 {
     if (s) {
         pthread_mutex_destroy(&s->lock);
-        free(s);
     }
+    free(s);
     return NULL;
 }
 
@@ -59,8 +59,13 @@ void pl_client_init(struct pl_client *c, struct pl_seats *seats)
 
 uint64_t pl_client_release(struct pl_client *c, uint64_t now_ns)
 {
-    c->released_ns = base_max(now_ns, c->released_ns + c->claim.period_ns);
-    return c->released_ns;
+    uint64_t next = base_max(now_ns, c->next_ns);
+
+    if (next - now_ns > PL_EARLY_NS) {
+        return next - PL_EARLY_NS; /* it has what is left, and is no debt */
+    }
+    c->next_ns = next + c->claim.period_ns;
+    return now_ns;
 }
 
 /* Charges what a team that sits has used since then. */
@@ -201,14 +206,6 @@ static bool goes_before(const struct pl_seats *s, const struct pl_sitter *a,
 
 /* ---- sitting down and getting up ---- */
 
-static void wake_later(struct pl_seats *s, struct pl_sitter *t)
-{
-    if (atomic_load_explicit(&t->asleep, memory_order_relaxed) != 0) {
-        t->next_woken = s->woken;
-        s->woken = t;
-    }
-}
-
 static void sit_down(struct pl_seats *s, struct pl_sitter *t, uint64_t now_ns)
 {
     bool starving = starves(s, t, now_ns);
@@ -223,7 +220,10 @@ static void sit_down(struct pl_seats *s, struct pl_sitter *t, uint64_t now_ns)
     t->waits = false;
     t->since_ns = now_ns;
     atomic_store_explicit(&t->asked, t->client->claim.max_share < 1, memory_order_relaxed);
-    wake_later(s, t);
+    if (atomic_load_explicit(&t->asleep, memory_order_relaxed) != 0) {
+        t->next_woken = s->woken;
+        s->woken = t;
+    }
 }
 
 static void get_up(struct pl_seats *s, struct pl_sitter *t, uint64_t now_ns)
@@ -481,7 +481,8 @@ void pl_sit_cancel(struct pl_sitter *t)
         t->waits = false;
         end(s, t);
         let_sit(s, base_now_ns());
-        wake_later(s, t);
+        t->next_woken = s->woken; /* who waits sleeps */
+        s->woken = t;
     }
     unlock_and_wake(s);
 }

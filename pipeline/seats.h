@@ -20,8 +20,10 @@
  * weighted fair queueing: A. Demers, S. Keshav, S. Shenker, SIGCOMM 1989). So models that wait
  * share each core by weight, and one that asks for little is served soon.
  *
- * Frames are released a period apart, if their model's claim has one. One that comes sooner is
- * computed before its release only if nobody else wants the core.
+ * If a model's claim has a period, its frames are released so far apart on average, but as soon as
+ * they come as long as they are at most a second ahead of that, since frames often come in groups
+ * (the generic cell rate algorithm, ITU-T I.371). Before its release a frame is computed only if
+ * nobody else wants the core.
  *
  * No class starves: who waits while a higher class wants his core, for longer than 1 / floor times
  * his next unit, runs one unit before all others, and so does the next one as long after that. They
@@ -40,6 +42,7 @@
 
 #define PL_SEAT_MAX 1024u /* kernel CPU numbers below it */
 #define PL_CLASS_MAX 7u
+#define PL_EARLY_NS BASE_NS_PER_S /* that frames may come sooner than the period says */
 #define PL_WEIGHT_MIN 0.001
 #define PL_WEIGHT_MAX 1000.0
 
@@ -62,7 +65,7 @@ struct pl_client {
     double v[PL_SEAT_MAX];  /* as above, ns, by core; guarded */
     size_t active;          /* its teams that sit or wait; guarded */
     uint64_t paid_ns;       /* until then it has used its max_share; guarded */
-    uint64_t released_ns;   /* loop's own: of its last frame */
+    uint64_t next_ns; /* loop's own: when its next frame would come, a period after the last */
 };
 
 /* What a team wants to compute. */
@@ -107,9 +110,9 @@ struct pl_seats *pl_seats_free(struct pl_seats *s);
 void pl_client_init(struct pl_client *c, struct pl_seats *seats);
 /** pl_client_claim() - from now on. */
 void pl_client_claim(struct pl_client *c, const struct pl_claim *claim);
-/** pl_client_release() - a frame is released: at @now_ns, but not before the period after the one
- * before has passed, so that whoever sends too many is late himself and makes nobody late. Return:
- * when it is released; the claim's deadline counts from then. */
+/** pl_client_release() - a frame comes at @now_ns. Return: when it is released, as above; the
+ * claim's deadline counts from then. So whoever sends too many is late himself, and makes nobody
+ * late. Those are not counted for later ones. */
 uint64_t pl_client_release(struct pl_client *c, uint64_t now_ns);
 
 /** pl_sit() - sits down on all of its cores, when it is the team's turn; one that sits gets up

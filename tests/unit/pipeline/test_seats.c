@@ -300,18 +300,24 @@ TEST(max_share_is_kept)
     pl_seats_free(seats);
 }
 
-TEST(releases_are_a_period_apart)
+TEST(releases_are_a_period_apart_but_for_a_second)
 {
+    const uint64_t second = BASE_NS_PER_S, period = second / 4;
     struct pl_claim claim = PL_CLAIM_NULL;
     struct pl_client c;
 
     pl_client_init(&c, NULL);
-    claim.period_ns = 10;
+    claim.period_ns = period;
     pl_client_claim(&c, &claim);
-    T_EQ(pl_client_release(&c, 100), 100);
-    T_EQ(pl_client_release(&c, 101), 110);
-    T_EQ(pl_client_release(&c, 101), 120);
-    T_EQ(pl_client_release(&c, 150), 150);
+    for (int i = 0; i < 5; i++) {
+        T_EQ(pl_client_release(&c, second), second);
+    }
+    for (int i = 0; i < 100; i++) { /* a hundred times what it may */
+        T_EQ(pl_client_release(&c, second), second + period);
+    }
+    T_EQ(pl_client_release(&c, second + period), second + period);
+    T_EQ(pl_client_release(&c, second + period), second + 2 * period);
+    T_EQ(pl_client_release(&c, 9 * second), 9 * second);
 }
 
 TEST_MAIN()
