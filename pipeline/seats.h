@@ -40,7 +40,7 @@
 
 #include "base/base.h"
 
-#define PL_SEAT_MAX 1024u /* kernel CPU numbers below it */
+#define PL_SEAT_MAX 256u /* kernel CPU numbers below it */
 #define PL_CLASS_MAX 7u
 #define PL_EARLY_NS BASE_NS_PER_S /* that frames may come sooner than the period says */
 #define PL_WEIGHT_MIN 0.001
