@@ -22,9 +22,10 @@ Rounds are slices of every system, by turns. First without a clock: clients send
 their rates, as fast as they are answered; that part is the factor that a system can hold. Then with a clock: every frame is due at
 its time and counts from then, at PART of the factor of the best peer ("common") and of the system's own ("own"). A frame that is
 late, or refused because --limit others wait, is a miss. "slowed": a competing program leaves 1/F of the last core.
---wishes writes rate, deadline_ms and what else is stated into the daemon's configuration. --bound adds what pipectl plan explain
-says of the mix to the bound by the cost tables. --steady also counts how long threads of the daemon that could run had to wait for
-a core, and what the machine's host took. --alone adds each model of piped alone at the common level.
+--wishes writes rate, deadline_ms and what else is stated into the daemon's configuration. --bound adds what pipectl plan mix
+says of the wishes, if they were written, to the bound by the cost tables. --steady also counts how long threads of the daemon
+that could run had to wait for a core, and what the machine's host took. --alone adds each model of piped alone at the common
+level.
 """
 import argparse
 import json
@@ -138,7 +139,7 @@ def bounds(options, systems, models, slowed):
         lost = {s.ep_of(CPUS[-1]): 1 - 1 / options.factor} if slowed else {}
         out[s.name] = {'tables': bound.bound(s.problems(), [m.rate for m in models], lost)}
         if options.bound:
-            out[s.name]['explained'] = s.explained()
+            out[s.name]['explained'] = s.explained() if options.wishes else None
     return out
 
 
@@ -220,7 +221,7 @@ def run_single(options, results):
         find(options, models)
         results.setdefault('single', {})[network] = under(
             options, models, options.ways or SINGLE_WAYS, True, lambda systems: measure_single(options, models, systems))
-        keep(options, results)
+        prepare.keep(options, results)
 
 
 def run_mix(options, results):
@@ -231,7 +232,7 @@ def run_mix(options, results):
         slowed = condition == 'slowed'
         results[condition] = under(options, models, options.ways or WAYS[condition], slowed,
                                    lambda systems: measure(options, models, systems, slowed))
-        keep(options, results)
+        prepare.keep(options, results)
 
 
 def taken(system):
@@ -268,21 +269,12 @@ def run_steady(options, results):
         results.setdefault('steady', {})[condition] = under(
             options, models, (options.ways or ['piped'])[:1], slowed,
             lambda systems: measure_steady(options, models, systems[0], slowed))
-        keep(options, results)
-
-
-def keep(options, results):
-    with open(options.results + '.part', 'w', encoding='utf-8') as f:
-        json.dump(results, f, indent=1)
-    os.replace(options.results + '.part', options.results)
+        prepare.keep(options, results)
 
 
 def main():
     options = arguments()
-    results = {}
-    if os.path.exists(options.results):
-        with open(options.results, encoding='utf-8') as f:
-            results = json.load(f)
+    results = prepare.kept(options)
     if not options.report:
         if (options.single or 'slowed' in options.conditions) and not prepare.may_slow_cores():
             note('with one core slowed: left out, real-time priority is not permitted here')

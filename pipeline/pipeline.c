@@ -199,12 +199,14 @@ static void set_due(struct pl_client *client, struct pl_frame *f, uint64_t now_n
 int pl_submit(struct pl_pipeline *p, struct pl_frame *f)
 {
     uint64_t now = base_now_ns();
+    struct pl_route *to;
 
     assert(f->private->place == PL_PLACE_CALLER);
     if (p->set->common.options.asleep) {
         return PL_E_ASLEEP;
     }
-    if (!pl_set_room(p->set, now)) {
+    to = pl_set_room(p->set, now);
+    if (!to) {
         return PL_E_FULL;
     }
     bind_memory(p, f);
@@ -215,7 +217,7 @@ int pl_submit(struct pl_pipeline *p, struct pl_frame *f)
     f->admitted_ns = now;
     set_due(p->options.client, f, now);
     p->in_flight++;
-    pl_set_admit(p->set, f, now);
+    pl_set_admit(p->set, to, f, now);
     return 0;
 }
 

@@ -38,10 +38,8 @@ void pl_ring_deinit(struct pl_ring *r)
 
 /* ---- waiting ---- */
 
-static void futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *most)
+void pl_futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *most)
 {
-    /* Errors are states here: EAGAIN (the word changed first), EINTR and ETIMEDOUT all mean "look
-     * again". */
     (void)syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, most, NULL, 0);
 }
 
@@ -50,7 +48,7 @@ void pl_wake_signal(struct pl_wake *w)
     pl_fence();
     if (atomic_load_explicit(&w->sleeping, memory_order_relaxed) != 0 &&
         atomic_exchange_explicit(&w->sleeping, 0, memory_order_acq_rel) != 0) {
-        futex(&w->sleeping, FUTEX_WAKE, INT_MAX, NULL);
+        pl_futex(&w->sleeping, FUTEX_WAKE, INT_MAX, NULL);
     }
 }
 
@@ -68,7 +66,7 @@ void pl_wake_cancel(struct pl_wake *w)
 static void wait_for(struct pl_wake *w, const struct timespec *most)
 {
     if (atomic_load_explicit(&w->sleeping, memory_order_acquire) != 0) {
-        futex(&w->sleeping, FUTEX_WAIT, 1, most);
+        pl_futex(&w->sleeping, FUTEX_WAIT, 1, most);
     }
     /* after a spurious return the word may still be 1 */
     atomic_store_explicit(&w->sleeping, 0, memory_order_relaxed);

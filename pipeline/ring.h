@@ -128,6 +128,11 @@ struct pl_wake {
     _Atomic uint32_t sleeping;
 };
 
+/** pl_futex() - futex(2) on a word of this process; @op: FUTEX_WAIT, for @most at most if it is not
+ * NULL, or FUTEX_WAKE. Errors are states here: EAGAIN (the word changed first), EINTR and ETIMEDOUT
+ * all mean "look again". */
+void pl_futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *most);
+
 /** pl_wake_signal() - wakes the consumer if it sleeps. Threads: any, after publishing. Never
  * blocks. */
 void pl_wake_signal(struct pl_wake *w);

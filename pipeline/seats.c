@@ -2,7 +2,8 @@
 #include "pipeline/seats.h"
 
 #include <linux/futex.h>
-#include <sys/syscall.h>
+
+#include "pipeline/ring.h"
 
 #define CREDIT_NS (20.0 * (double)BASE_NS_PER_MS)
 #define BURST_NS (20 * BASE_NS_PER_MS)   /* that a model with a max_share may save up */
@@ -325,11 +326,6 @@ static void let_sit(struct pl_seats *s, uint64_t now_ns)
     }
 }
 
-static void futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *most)
-{
-    (void)syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, most, NULL, 0);
-}
-
 /* Frees the lock, and wakes those who sat down or have to leave. */
 static void unlock_and_wake(struct pl_seats *s)
 {
@@ -339,7 +335,7 @@ static void unlock_and_wake(struct pl_seats *s)
     for (; t; t = next) {
         next = t->next_woken; /* it may be gone as soon as it is awake */
         atomic_store_explicit(&t->asleep, 0, memory_order_release);
-        futex(&t->asleep, FUTEX_WAKE, 1, NULL);
+        pl_futex(&t->asleep, FUTEX_WAKE, 1, NULL);
     }
 }
 
@@ -357,7 +353,7 @@ static void sleep_until_woken(struct pl_seats *s, struct pl_sitter *t, uint64_t 
     while (atomic_load_explicit(&t->asleep, memory_order_acquire) != 0) {
         struct timespec most = {.tv_nsec = (long)most_ns};
 
-        futex(&t->asleep, FUTEX_WAIT, 1, most_ns ? &most : NULL);
+        pl_futex(&t->asleep, FUTEX_WAIT, 1, most_ns ? &most : NULL);
         if (atomic_load_explicit(&t->asleep, memory_order_acquire) != 0) {
             uint64_t now = base_now_ns();
 
@@ -421,7 +417,7 @@ void pl_client_claim(struct pl_client *c, const struct pl_claim *claim)
     c->claim = *claim;
     TAILQ_FOREACH(t, &s->waiting, next) {
         if (t->client == c) { /* it may have to look again from time to time */
-            futex(&t->asleep, FUTEX_WAKE, 1, NULL);
+            pl_futex(&t->asleep, FUTEX_WAKE, 1, NULL);
         }
     }
     TAILQ_FOREACH(t, &s->seated, next) {

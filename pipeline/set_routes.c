@@ -140,9 +140,7 @@ static bool has_room(const struct pl_set *s, const struct pl_route *r, uint64_t 
     return pending < held + waiting || pending < stage_shares(s, r->stage, now_ns) + waiting;
 }
 
-/* Return: of the routes that have room, the one that is furthest behind its part; NULL: none has.
- */
-static struct pl_route *next_route(struct pl_set *s, uint64_t now_ns)
+struct pl_route *pl_set_room(struct pl_set *s, uint64_t now_ns)
 {
     struct pl_route *best = NULL;
 
@@ -156,16 +154,8 @@ static struct pl_route *next_route(struct pl_set *s, uint64_t now_ns)
     return best;
 }
 
-bool pl_set_room(struct pl_set *s, uint64_t now_ns)
+void pl_set_admit(struct pl_set *s, struct pl_route *to, struct pl_frame *f, uint64_t now_ns)
 {
-    return next_route(s, now_ns) != NULL;
-}
-
-void pl_set_admit(struct pl_set *s, struct pl_frame *f, uint64_t now_ns)
-{
-    struct pl_route *to = s->route_count > 1 ? next_route(s, now_ns) : NULL;
-
-    to = to ? to : &s->routes[0];
     for (size_t i = 0; i < s->route_count; i++) {
         struct pl_route *r = &s->routes[i];
 

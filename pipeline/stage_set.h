@@ -58,12 +58,11 @@ int pl_set_new(const struct pl_set_config *c, struct pl_set **ret);
  * NULL. */
 struct pl_set *pl_set_free(struct pl_set *s);
 
-/** pl_set_room() - Return: whether a first stage can take another frame without making it wait too
- * long. */
-bool pl_set_room(struct pl_set *s, uint64_t now_ns);
-/** pl_set_admit() - dispatches a frame to a team of the first stage of the route that is furthest
- * behind its part, of those that have room. */
-void pl_set_admit(struct pl_set *s, struct pl_frame *f, uint64_t now_ns);
+/** pl_set_room() - Return: of the routes whose first stage can take another frame without making it
+ * wait too long, the one that is furthest behind its part; NULL: none can. */
+struct pl_route *pl_set_room(struct pl_set *s, uint64_t now_ns);
+/** pl_set_admit() - dispatches a frame to a team of the first stage of @to. */
+void pl_set_admit(struct pl_set *s, struct pl_route *to, struct pl_frame *f, uint64_t now_ns);
 /** pl_set_finished() - Return: a frame that has left the last stage, in any order, or NULL. */
 struct pl_frame *pl_set_finished(struct pl_set *s);
 

@@ -7,7 +7,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, 'bench', 'peers')]
-from ways import ALL, CPUS, Program, note  # noqa: E402
+from ways import ALL, CPUS, Program, note, stop_daemon  # noqa: E402
 
 LIBRARY = 'node_modules/onnxruntime-node/bin/napi-v6/linux/%s/libonnxruntime.so.1'
 WISHES = ('rate', 'weight', 'class', 'deadline_ms', 'max_share')
@@ -110,9 +110,8 @@ class Piped(System):
         return next(e['name'] for e in self.daemon.status()['eps'] if cpu in e['cpus'])
 
     def explained(self):
-        """{model: the object "mix" of pipectl plan explain}, of those that have one."""
-        every = {m.name: self.daemon.pipectl('plan', 'explain', '--model', m.name) for m in self.models}
-        return {name: e['mix'] for name, e in every.items() if e.get('mix')}
+        """The bound that pipectl plan mix says of the wished rates."""
+        return self.daemon.pipectl('plan', 'mix')['bound']
 
     def plans(self):
         return {m['name']: m['plan'] for m in self.daemon.status()['models']}
@@ -126,11 +125,7 @@ class Piped(System):
 
     def stop(self):
         super().stop()
-        if self.daemon.process:
-            try:
-                self.daemon.stop()
-            finally:
-                self.daemon.cleanup()
+        stop_daemon(self.daemon)
 
 
 def start(options, names, models):

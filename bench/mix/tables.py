@@ -109,8 +109,8 @@ def report(results):
             lines += ['## %s' % condition, '', *of_factors(c), '', 'At the common level, %.3f of the rates:' % common, '',
                       *of_models(c, 'common', 'missed, %', missed), '', *of_models(c, 'common', 'p50, p99, ms', delays), '']
             for name, b in c['bound'].items():
-                lines += ['%s: bound by the tables %.3f; plans %s; explained: %s' % (
-                    name, b['tables'] or 0, c['plans'].get(name), b.get('explained') or 'nothing of a mix'), '']
+                lines += ['%s: bound by the tables %.3f; plans %s; by plan mix %s' % (
+                    name, b['tables'] or 0, c['plans'].get(name), b.get('explained') or 'not asked'), '']
     if results.get('steady'):
         lines += ['## For long', '', *of_steady(results['steady']), '']
     if results.get('single'):

@@ -35,7 +35,6 @@ round. A peer's way that its first slice shows far behind the peer's best way ge
 A frame's latency is from when it was taken (by piped: submitted) to when it can be given out in order.
 """
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -141,12 +140,6 @@ def run(options, job, end, left_s):
     return measure.two_cores(options, model, inputs, what, end)
 
 
-def keep(options, results):
-    with open(options.results + '.part', 'w', encoding='utf-8') as f:
-        json.dump(results, f, indent=1)
-    os.replace(options.results + '.part', options.results)
-
-
 def commit():
     try:
         done = subprocess.run(['git', '-C', ROOT, 'describe', '--always', '--dirty', '--abbrev=7'], capture_output=True,
@@ -189,10 +182,10 @@ def measure_all(options, results, jobs):
                 results.setdefault(key, {}).setdefault(name_of(job), {}).update(rows)
                 print('\n'.join(table.one(key, name_of(job), rows)), flush=True)
         results['machine'] = machine()
-        keep(options, results)
+        prepare.keep(options, results)
     results['left_out'] += missing
     results['runs'] = results.get('runs', []) + [{**about, 'seconds': round(time.monotonic() - begun)}]
-    keep(options, results)
+    prepare.keep(options, results)
     return missing if jobs else ['nothing was measured']
 
 
@@ -211,10 +204,7 @@ def show(options, results):
 
 def main():
     options = arguments()
-    results = {}
-    if os.path.exists(options.results):
-        with open(options.results, encoding='utf-8') as f:
-            results = json.load(f)
+    results = prepare.kept(options)
     missing = []
     if not options.report:
         if options.install:

@@ -169,3 +169,17 @@ def page(build_folder, description, path):
         os.unlink(path + '.part')
         print(f'peers: page_of failed with {done.returncode}', file=sys.stderr)
     return done.returncode == 0
+
+
+def kept(options):
+    """Return: what earlier runs measured."""
+    if not os.path.exists(options.results):
+        return {}
+    with open(options.results, encoding='utf-8') as f:
+        return json.load(f)
+
+
+def keep(options, results):
+    with open(options.results + '.part', 'w', encoding='utf-8') as f:
+        json.dump(results, f, indent=1)
+    os.replace(options.results + '.part', options.results)

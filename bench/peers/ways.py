@@ -142,6 +142,15 @@ class Shared(Way):
         super().stop()
 
 
+def stop_daemon(daemon):
+    """Ends a daemon of tests/system, if it runs."""
+    if daemon.process:
+        try:
+            daemon.stop()
+        finally:
+            daemon.cleanup()
+
+
 class Piped(Way):
     """The daemon, with a client that streams through shared memory."""
 
@@ -183,11 +192,7 @@ class Piped(Way):
 
     def stop(self):
         super().stop()
-        if self.daemon.process:
-            try:
-                self.daemon.stop()
-            finally:
-                self.daemon.cleanup()
+        stop_daemon(self.daemon)
 
 
 class Slowed:

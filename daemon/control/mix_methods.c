@@ -39,30 +39,23 @@ static json_t *models_json(const struct dmn_mix *x)
     return models;
 }
 
-/* The core of seat @seat, as people count: its EP, and which of its cores. */
-static json_t *seat_json(const struct tun_problem *p, size_t seat)
-{
-    size_t ep = 0;
-
-    for (; ep + 1 < p->ep_count && seat >= p->eps[ep].cores; ep++) {
-        seat -= p->eps[ep].cores;
-    }
-    return json_sprintf("%s, core %zu of %u", p->eps[ep].name, seat + 1, p->eps[ep].cores);
-}
-
 /* Which deadline may be missed, where, and who breaks it; null: all hold, or there is none. */
 static json_t *refusal_json(const struct dmn_mix *x)
 {
-    static const char *const why[] = {[TUN_TOO_MUCH_LOAD] = "load",
-                                      [TUN_TOO_LONG_A_UNIT] = "unit",
-                                      [TUN_TOO_MUCH_DEMAND] = "demand"};
     const struct tun_answer *a = &x->promise.answer;
+    const struct tun_problem *p = &x->models[0].p;
+    const char *late = x->models[a->late].name, *model = x->models[a->model].name;
+    char core[PL_EP_NAME_MAX + 48], text[TUN_REFUSAL_TEXT_MAX];
+    size_t ep, seat = a->seat;
 
-    return a->refusal == TUN_ADMITTED
-               ? json_null()
-               : json_pack("{s:s, s:o, s:s, s:s, s:I}", "late", x->models[a->late].name, "core",
-                           seat_json(&x->models[0].p, a->seat), "why", why[a->refusal], "model",
-                           x->models[a->model].name, "unit", (json_int_t)a->unit);
+    if (a->refusal == TUN_ADMITTED) {
+        return json_null();
+    }
+    ep = tun_seat_ep(p, &seat);
+    snprintf(core, sizeof(core), "%s, core %zu of %u", p->eps[ep].name, seat + 1, p->eps[ep].cores);
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:s}", "late", late, "core", core, "why",
+                     tun_refusal_name(a->refusal), "model", model, "unit", (json_int_t)a->unit,
+                     "text", tun_refusal_text(a, core, late, model, text));
 }
 
 static json_t *mix_json(const struct dmn_mix *x)

@@ -78,19 +78,14 @@ void dmn_mix_deinit(struct dmn_mix *x)
 
 /* ---- rates ---- */
 
-/* Sets the rates of models that wish none, for @mu, which is theirs alone at 1. Return: one that
- * wishes none is there. */
-static bool set_rates(struct dmn_mix *x, const double *alone, double mu)
+/* Sets the rates of models that wish none, for @mu, which is theirs alone at 1. */
+static void set_rates(struct dmn_mix *x, const double *alone, double mu)
 {
-    bool any = false;
-
     for (size_t i = 0; i < x->count; i++) {
         const struct dmn_wishes *w = &x->models[i].wishes;
 
-        any |= w->rate == 0;
         x->wishes[i].rate = w->rate > 0 ? w->rate : mu * w->weight * alone[i];
     }
-    return any;
 }
 
 /* Return: routes keep all rates. */
@@ -107,7 +102,7 @@ static bool keeps(const struct dmn_mix *x)
 static int find_rates(struct dmn_mix *x)
 {
     double alone[TUN_MIX_MAX], least = LEAST_PART, most = 0;
-    bool wished = false;
+    size_t wished = 0;
 
     for (size_t i = 0; i < x->count; i++) {
         double ns = tun_bound_ns(&x->models[i].p);
@@ -116,10 +111,11 @@ static int find_rates(struct dmn_mix *x)
             return -ENOMEM;
         }
         alone[i] = (double)BASE_NS_PER_S / ns;
-        wished |= x->models[i].wishes.rate > 0;
+        wished += x->models[i].wishes.rate > 0;
         most = base_max(most, 1 / x->models[i].wishes.weight);
     }
-    if (!set_rates(x, alone, 1) || !wished) {
+    set_rates(x, alone, 1);
+    if (wished == 0 || wished == x->count) {
         return 0;
     }
     /* the last one of a row of ever smaller intervals, in proportion */
@@ -161,7 +157,7 @@ static void make_plan(const struct dmn_mix *x, size_t i, struct pl_plan *ret)
 {
     const struct tun_mix *mix = &x->promise.mix;
     const struct tun_problem *p = &x->models[i].p;
-    size_t routes = 0, stages = 0, first[PL_ROUTE_MAX];
+    size_t routes = 0, stages = 0;
     unsigned shares = 0;
     struct pl_ep_set eps;
 
@@ -174,18 +170,17 @@ static void make_plan(const struct dmn_mix *x, size_t i, struct pl_plan *ret)
         unsigned share = (unsigned)(of->share * PL_SHARE_ALL + 0.5);
 
         if (of->model == i && share > 0 && ret->stage_count + of->route.stages <= PL_STAGE_MAX) {
-            first[routes++] = ret->stage_count;
-            ret->stages[ret->stage_count].share = 0;
+            size_t first = ret->stage_count;
+
             add_route(p, of, base_max(PL_TEAM_MAX / stages, (size_t)1), ret);
-            ret->stages[first[routes - 1]].share = (uint16_t)share;
+            ret->stages[first].share = (uint16_t)share;
             shares += share;
+            routes++;
         }
     }
-    if (routes > 0) { /* what rounding left is the largest's, which comes first */
-        struct pl_stage_plan *largest = &ret->stages[first[0]];
-
-        largest->share = (uint16_t)(routes > 1 ? largest->share + PL_SHARE_ALL - shares : 0);
-    }
+    /* what rounding left is the largest's, which comes first; the only one has no part */
+    ret->stages[0].share =
+        (uint16_t)(routes > 1 ? ret->stages[0].share + PL_SHARE_ALL - shares : 0);
     tun_eps(p, &eps);
     if (pl_plan_check(ret, &eps, p->unit_count, NULL, 0) < 0) {
         ret->stage_count = 0;

@@ -131,25 +131,13 @@ static void print_reached(const json_t *v)
 static void print_admission(const json_t *v)
 {
     const json_t *a = json_object_get(v, "admission");
-    const char *why = string(a, "why");
+    const char *refused = string(a, "text");
 
-    if (!a) {
-        return;
-    }
-    if (!why) {
+    if (refused) {
+        shown_printf("%s\n", refused);
+    } else if (a) {
         printf("All deadlines hold, at %.1f %% load of the busiest core.\n",
                100 * number(a, "load"));
-        return;
-    }
-    shown_printf("Frames of %s may be late on core %s: ", string(a, "late"), string(a, "seat"));
-    if (strcmp(why, "unit") == 0) {
-        shown_printf("unit %d of %s runs too long.\n", (int)number(a, "unit"), string(a, "model"));
-    } else if (strcmp(why, "load") == 0) {
-        shown_printf("it has more to do than it can, most of it %s.\n", string(a, "model"));
-    } else if (strcmp(string(a, "late"), string(a, "model")) == 0) {
-        puts("they take most of the time themselves.");
-    } else {
-        shown_printf("too much is due before them, most of it %s.\n", string(a, "model"));
     }
 }
 

@@ -140,21 +140,21 @@ static bool any_deadline(const struct psim_mixed *x)
 static json_t *answer_json(const struct psim_mixed *x)
 {
     const struct tun_answer *a = &x->plan.answer;
-    static const char *const WHY[] = {NULL, "load", "unit", "demand"};
     json_t *v = json_pack("{s:b,s:f}", "admitted", a->refusal == TUN_ADMITTED, "load", a->load);
     const struct tun_problem *p = x->wishes[0].p;
-    size_t ep = 0, seat = a->seat;
+    size_t ep, seat = a->seat;
+    char name[64], core[80], text[TUN_REFUSAL_TEXT_MAX];
 
     if (a->refusal == TUN_ADMITTED) {
         return v;
     }
-    while (seat >= p->eps[ep].cores) {
-        seat -= p->eps[ep++].cores;
-    }
-    json_object_set_new(v, "why", json_string(WHY[a->refusal]));
-    json_object_set_new(v, "seat", json_sprintf("%s %zu", p->eps[ep].name, seat + 1));
-    json_object_set_new(v, "late", json_string(name_of(x, a->late)));
-    json_object_set_new(v, "model", json_string(name_of(x, a->model)));
+    ep = tun_seat_ep(p, &seat);
+    snprintf(name, sizeof(name), "%s %zu", p->eps[ep].name, seat + 1);
+    snprintf(core, sizeof(core), "core %s", name);
+    tun_refusal_text(a, core, name_of(x, a->late), name_of(x, a->model), text);
+    json_object_update_new(
+        v, json_pack("{s:s,s:s,s:s,s:s,s:s}", "why", tun_refusal_name(a->refusal), "seat", name,
+                     "late", name_of(x, a->late), "model", name_of(x, a->model), "text", text));
     if (a->refusal == TUN_TOO_LONG_A_UNIT) {
         json_object_set_new(v, "unit", json_integer((json_int_t)a->unit));
     }

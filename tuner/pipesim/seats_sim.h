@@ -36,8 +36,9 @@ struct psim_seats {
     size_t order[TUN_MIX_MAX];    /* of models whose frames come at the same time */
     size_t window;                /* frames of a model under way, at most; 1 .. PSIM_WINDOW_MAX */
     enum psim_arrivals arrivals;
-    bool vary;             /* units take random parts of their times */
-    uint64_t seed, frames; /* of all models; then everything runs dry */
+    bool vary; /* units take random parts of their times */
+    uint64_t seed;
+    uint64_t frames; /* that all models send together; the run ends when the last one is done */
 };
 #define PSIM_WINDOW_MAX 128u
 

@@ -144,3 +144,43 @@ void tun_promise_deinit(struct tun_promise *p)
     tun_lanes_deinit(&p->lanes);
     tun_mix_deinit(&p->mix);
 }
+
+/* ---- a refusal, for people ---- */
+
+const char *tun_refusal_name(enum tun_refusal refusal)
+{
+    static const char *const names[] = {[TUN_TOO_MUCH_LOAD] = "load",
+                                        [TUN_TOO_LONG_A_UNIT] = "unit",
+                                        [TUN_TOO_MUCH_DEMAND] = "demand"};
+
+    return names[refusal];
+}
+
+size_t tun_seat_ep(const struct tun_problem *p, size_t *io_seat)
+{
+    size_t ep = 0;
+
+    while (*io_seat >= p->eps[ep].cores) {
+        *io_seat -= p->eps[ep++].cores;
+    }
+    return ep;
+}
+
+const char *tun_refusal_text(const struct tun_answer *a, const char *seat, const char *late,
+                             const char *model, char ret[TUN_REFUSAL_TEXT_MAX])
+{
+    ret[0] = '\0';
+    base_append(ret, TUN_REFUSAL_TEXT_MAX, "Frames of %s may be late on %s: ", late, seat);
+    if (a->refusal == TUN_TOO_LONG_A_UNIT) {
+        base_append(ret, TUN_REFUSAL_TEXT_MAX, "unit %zu of %s runs too long.", a->unit, model);
+    } else if (a->refusal == TUN_TOO_MUCH_LOAD) {
+        base_append(ret, TUN_REFUSAL_TEXT_MAX, "it has more to do than it can, most of it %s.",
+                    model);
+    } else if (a->late == a->model) {
+        base_append(ret, TUN_REFUSAL_TEXT_MAX, "they take most of the time themselves.");
+    } else {
+        base_append(ret, TUN_REFUSAL_TEXT_MAX, "too much is due before them, most of it %s.",
+                    model);
+    }
+    return ret;
+}

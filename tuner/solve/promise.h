@@ -30,3 +30,13 @@ int tun_promise_make(const struct tun_wish *wishes, size_t count, enum tun_share
 int tun_promise_admit(const struct tun_wish *wishes, size_t count, double floor,
                       struct tun_lanes *io_lanes, struct tun_answer *ret_answer);
 void tun_promise_deinit(struct tun_promise *p);
+
+/** tun_refusal_name() - Return: "load", "unit" or "demand"; NULL: TUN_ADMITTED. */
+const char *tun_refusal_name(enum tun_refusal refusal);
+/** tun_seat_ep() - Return: the EP of a seat. @io_seat: then which of its cores, from 0 on. */
+size_t tun_seat_ep(const struct tun_problem *p, size_t *io_seat);
+#define TUN_REFUSAL_TEXT_MAX 320u
+/** tun_refusal_text() - "Frames of a may be late on SEAT: unit 3 of b runs too long." @seat: the
+ * seat's name. @late, @model: the names of those of @a, which refuses. Return: @ret. */
+const char *tun_refusal_text(const struct tun_answer *a, const char *seat, const char *late,
+                             const char *model, char ret[TUN_REFUSAL_TEXT_MAX]);

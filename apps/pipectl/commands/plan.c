@@ -99,7 +99,7 @@ static const struct verb {
     {"auto", "AutoPlan", NULL, print_changed},
     {"front", "PlanFront", "front", print_front},
     {"explain", "PlanExplain", "explanation", ctl_print_explanation},
-    {"mix", .method = "PlanMix"},
+    {.name = "mix"}, /* plan_mix.c */
     {"export", .map = export_mapping},
     {"import", .map = import_mapping},
 };

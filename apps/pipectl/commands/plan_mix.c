@@ -2,22 +2,6 @@
 /* pipectl plan mix: one plan for all models, and which of their wishes it keeps. */
 #include "apps/pipectl/common/pipectl.h"
 
-static void print_refused(const json_t *r)
-{
-    const char *why = ctl_text(r, "why"), *late = ctl_text(r, "late"), *by = ctl_text(r, "model");
-
-    shown_printf("Frames of %s may be late on %s: ", late, ctl_text(r, "core"));
-    if (strcmp(why, "unit") == 0) {
-        shown_printf("unit %.0f of %s runs too long.\n", ctl_real(r, "unit"), by);
-    } else if (strcmp(why, "load") == 0) {
-        shown_printf("it has more to do than it can, most of it %s.\n", by);
-    } else if (strcmp(late, by) == 0) {
-        puts("they take most of the time themselves.");
-    } else {
-        shown_printf("too much is due before them, most of it %s.\n", by);
-    }
-}
-
 void ctl_print_wishes_kept(const json_t *mix)
 {
     double part = ctl_real(mix, "of_wishes");
@@ -31,7 +15,7 @@ void ctl_print_wishes_kept(const json_t *mix)
         }
     }
     if (json_is_object(refused)) {
-        print_refused(refused);
+        shown_printf("%s\n", ctl_text(refused, "text"));
     } else if (ctl_is(mix, "deadlines")) {
         puts("All deadlines can be kept, if models are served by the plans of pipectl plan mix.");
     }
