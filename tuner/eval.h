@@ -121,6 +121,9 @@ double tun_busy_ns(const struct tun_problem *p, const struct pl_group *group, do
  * Return: 0, or TUN_E_UNKNOWN when a cost that the plan needs is unknown. Pure; any thread.
  */
 int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun_outcome *ret);
+/** tun_plan_busy() - for how long a frame keeps all cores of each EP busy. @p: of one board.
+ * @ret_ns: [ep_count]. Return: as tun_eval(). */
+int tun_plan_busy(const struct tun_problem *p, const struct pl_plan *plan, double *ret_ns);
 
 /** tun_fits() - the plan gives out no more cores than there are and keeps within the bounds that
  * concern its shape (stages_max, one_ep_stages). A board that it comes back to after another one

@@ -4,16 +4,15 @@
 #include "tuner/eval_boards.h"
 #include "tuner/memory.h"
 
-int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun_outcome *ret)
+/* On one board. @busy_ns: [ep_count], zeroed: for how long a frame keeps each EP busy. */
+static int eval_here(const struct tun_problem *p, const struct pl_plan *plan, double *busy_ns,
+                     struct tun_outcome *ret)
 {
     struct tun_outcome o = {.stage_count = plan->stage_count};
-    double busy_ns[PL_EP_MAX] = {0}, longest_ns = 0;
+    double longest_ns = 0;
     struct tun_slowed slowed;
     bool shared;
 
-    if (p->boards.count > 1) {
-        return tun_eval_boards(p, plan, ret);
-    }
     shared = tun_memory_slowed(p, plan, &slowed);
     for (size_t s = 0; s < plan->stage_count; s++) {
         double part = pl_route_part(plan, s);
@@ -38,6 +37,21 @@ int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun
     o.latency_ns = base_max(o.latency_ns, longest_ns);
     *ret = o;
     return 0;
+}
+
+int tun_eval(const struct tun_problem *p, const struct pl_plan *plan, struct tun_outcome *ret)
+{
+    double busy_ns[PL_EP_MAX] = {0};
+
+    return p->boards.count > 1 ? tun_eval_boards(p, plan, ret) : eval_here(p, plan, busy_ns, ret);
+}
+
+int tun_plan_busy(const struct tun_problem *p, const struct pl_plan *plan, double *ret_ns)
+{
+    struct tun_outcome o;
+
+    memset(ret_ns, 0, p->ep_count * sizeof(*ret_ns));
+    return eval_here(p, plan, ret_ns, &o);
 }
 
 /* Return: no visit of a board, which is stages of it that follow each other, has an EP's core

@@ -325,7 +325,9 @@ static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_
         begin(m, eps, now_ns);
     } else if (start_ns > 0 && now_ns > start_ns) {
         watch_window(adapt, m, eps, teams, count, start_ns, now_ns);
-        dmn_adapt_solve_again(m, now_ns);
+        if (!dmn_together(m)) {
+            dmn_adapt_solve_again(m, now_ns);
+        }
     }
 }
 
@@ -345,6 +347,7 @@ static void on_timer(uv_timer_t *timer)
         for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
             model_free(adapt, m);
         }
+        dmn_together_leave(adapt);
         dmn_split_end(adapt);
         dmn_adapt_change_step(adapt);
         return;
@@ -357,6 +360,7 @@ static void on_timer(uv_timer_t *timer)
     for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
         step(adapt, m, eps, now);
     }
+    dmn_together_step(adapt, now);
     dmn_split_step(adapt, now);
     dmn_adapt_machine_see(adapt, dmn_sensors_now(adapt->machine), now);
     see_state(adapt);
@@ -389,6 +393,7 @@ int dmn_adapt_start(struct dmn_plans *plans, struct dmn_adapt **ret)
     }
     adapt->plans = plans;
     plans->held = dmn_adapt_held;
+    plans->costs = dmn_adapt_costs;
     adapt->models = plans->models;
     adapt->machine = plans->machine;
     adapt->period_ms =
@@ -430,6 +435,7 @@ struct dmn_adapt *dmn_adapt_stop(struct dmn_adapt *adapt)
     if (adapt) {
         dmn_hotplug_listen(adapt->machine, NULL, NULL);
         dmn_adapt_change_leave(adapt);
+        dmn_together_leave(adapt);
         uv_close((uv_handle_t *)&adapt->timer, dmn_handle_free);
     }
     return NULL;

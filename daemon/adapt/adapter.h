@@ -121,17 +121,20 @@ struct dmn_adapt_model {
     struct tun_core_seen alone[PL_TEAM_MAX];
     size_t alone_count;
     unsigned fed;                 /* windows in a row at whose ends frames waited for every team */
-    bool starved;                 /* in the last window even the busiest teams waited for frames */
+    double busiest;               /* part of the last window in which the busiest teams computed */
+    bool starved;                 /* in it even the busiest teams of all models waited for frames */
     struct tun_apart *apart;      /* owned; NULL: nothing seen yet: which cores are slower */
     uint32_t apart_epoch;         /* of the plan that it saw */
     bool suspects;                /* a core may be slower than its siblings: decisions wait */
     unsigned events;              /* TUN_EVENT_* since the last window */
     struct dmn_adapt_job *job;    /* in progress, or NULL */
     struct dmn_adapt_job *search; /* owned; NULL: none: the decision whose search runs */
-    unsigned due;                 /* TUN_EVENT_*: a search waits until the plan is watched */
-    uint64_t searched_id;         /* of the machine when the last search began, or at first */
-    bool corrected;               /* a correction is active: factors other than 1 */
-    bool alarmed;                 /* a detector raised an alarm in the last window */
+    enum tun_cause asks;          /* why one plan for all models is to be made again; NONE */
+    char asks_why[192];
+    unsigned due;         /* TUN_EVENT_*: a search waits until the plan is watched */
+    uint64_t searched_id; /* of the machine when the last search began, or at first */
+    bool corrected;       /* a correction is active: factors other than 1 */
+    bool alarmed;         /* a detector raised an alarm in the last window */
     /* owned: the learned table one and two seconds ago, to go back to if interference had begun by
      * then */
     struct tun_problem good[2];

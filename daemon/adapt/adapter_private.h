@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** daemon/adapt/adapter_private.h - shared by the files of adapt: watching (adapter.c), its input
  * (inputs.c), decisions (decisions.c), changes of cores (cores*.c), what is known of a model
- * (watched.c), events (told.c, machine_changes.c), plans in turns (live_turns.c), EPs that are
+ * (watched.c), one plan for all models (together.c), events (told.c, machine_changes.c), plans in turns (live_turns.c), EPs that are
  * split (split.c). Only these include it. */
 #pragma once
 
@@ -31,6 +31,16 @@ struct dmn_adapt_change; /* of cores, in progress: cores.c */
 struct dmn_split {
     size_t count;
     struct tun_slow_core cores[DMN_SPLIT_MAX];
+};
+
+struct dmn_together_job; /* together.c */
+
+/* One plan for all models: dmn_plans.mix, where there is one. */
+struct dmn_together {
+    struct dmn_together_job *job; /* owned; in progress, or NULL */
+    uint64_t solved_ns;           /* the last one */
+    enum tun_cause moved;         /* why models were moved to other EPs since it was taken; NONE */
+    bool parts_lost;              /* it found that to split an EP does not pay */
 };
 
 /* The last known state of the cpufreq policies. */
@@ -63,6 +73,7 @@ struct dmn_adapt {
     unsigned hasty;                  /* splits in a row that did not last */
     unsigned stays;                  /* joins of the present split that turns refuted */
     uint64_t stays_ns;               /* the last one */
+    struct dmn_together together;
     struct dmn_felt felt;
     /* of the machine at the newest snapshot; id 0: not computed yet */
     struct {
@@ -107,6 +118,15 @@ void dmn_adapt_leave_job(struct dmn_adapt_model *a);
 void dmn_adapt_follow(struct dmn_adapt_model *a, const struct dmn_model *m, uint64_t now_ns);
 /** dmn_adapt_forget() - restarts the watch; it begins once the serving plan is measured. */
 void dmn_adapt_forget(struct dmn_model *m);
+
+/** dmn_adapt_slow() - how many times longer the unit takes there than the table says, as far as is
+ * known; until the watch begins, as carried over. @ret_contended: other programs are why. */
+double dmn_adapt_slow(const struct dmn_model *m, size_t ep, size_t unit, bool *ret_contended);
+/** dmn_adapt_costs() - dmn_plans.costs. */
+int dmn_adapt_costs(const struct dmn_model *m, struct tun_problem *ret);
+/** dmn_adapt_carry_over() - the watch restarts for another plan on the same EPs, with what is known
+ * of slowed cores. */
+void dmn_adapt_carry_over(struct dmn_model *m);
 
 /** dmn_adapt_solve_again() - once a second, for a plan that is watched: tells the watch of costs
  * that were measured since, and asks for a decision (TUN_EVENT_COSTS). */
@@ -153,6 +173,15 @@ void dmn_adapt_parts_begin(struct dmn_adapt *adapt, const struct dmn_split *spli
                            bool must);
 /** dmn_adapt_parting() - Return: such a change is in progress. */
 bool dmn_adapt_parting(const struct dmn_adapt *adapt);
+
+/* together.c */
+/** dmn_together() - Return: @m is served by its part of one plan for all models. */
+bool dmn_together(const struct dmn_model *m);
+/** dmn_together_step() - after all models' windows: makes one plan for all models, or makes it
+ * again, if that is due. */
+void dmn_together_step(struct dmn_adapt *adapt, uint64_t now_ns);
+/** dmn_together_leave() - nothing is planned any more; what serves stays. */
+void dmn_together_leave(struct dmn_adapt *adapt);
 
 /* split.c */
 /** dmn_split_see() - one window of @m, after dmn_adapt_window(). */

@@ -123,6 +123,7 @@ static void apply(struct dmn_adapt_change *c)
     struct dmn_adapt *adapt = c->adapt;
 
     note_split(adapt, c);
+    adapt->together.moved = c->cause;
     dmn_eps_replace(adapt->machine, &c->eps, &c->whole, c->topology);
     adapt->state.id = 0; /* the new EPs have another state */
     for (struct dmn_model *m = adapt->models->models; m; m = m->next) {

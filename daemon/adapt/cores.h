@@ -30,7 +30,8 @@ struct dmn_change_part {
     struct pl_plan known;       /* saved for this state */
     struct dmn_origin known_as; /* DMN_FROM_NOBODY: no plan is saved */
     bool fits, pinned, old_eps;
-    bool search;  /* a search follows: the serving plan stays if it fits, whatever exact gains */
+    bool search;  /* a search follows, or a plan for all models: the serving plan stays if it fits,
+                     whatever exact gains */
     double *slow; /* owned: [EPs][units] of problem; known slowdown of EPs whose cores stay */
     bool contended[PL_EP_MAX], slowed, unverified;
     double before_ns, after_ns; /* of the previous plan, if it fits, and of the chosen one */

@@ -79,22 +79,6 @@ static void carry(const struct tun_problem *from, const struct pl_ep_set *from_e
     dmn_planner_guess(to);
 }
 
-/* Slowdown of an EP of the present table; until the watch begins, the factors carried over from the
- * last change of cores. */
-static double known_slow(const struct dmn_model *m, size_t ep, size_t unit, bool *ret_contended)
-{
-    const struct dmn_adapt_model *a = m->adapt;
-    size_t units = m->planning->problem.unit_count;
-
-    *ret_contended = false;
-    if (a && !a->serving && a->carried &&
-        a->carried_count == m->planning->problem.ep_count * units) {
-        *ret_contended = a->carried_contended[ep];
-        return a->carried[ep * units + unit];
-    }
-    return a && a->serving ? tun_adapt_slow(a->watch, ep, unit, ret_contended) : 1;
-}
-
 /* How many times slower than expected the cores of an EP are that is split by this change: what is
  * split off by its factor more than the rest. Return: it is a part of such an EP. */
 static bool split_now(const struct dmn_model *m, const struct dmn_adapt_change *c, size_t ep,
@@ -152,7 +136,7 @@ static int carry_slow(const struct dmn_model *m, const struct dmn_adapt_change *
 
         p->contended[k] = split && off;
         for (size_t u = 0; u < units; u++) {
-            double slow = known ? known_slow(m, match, u, &p->contended[k]) : slow_now;
+            double slow = known ? dmn_adapt_slow(m, match, u, &p->contended[k]) : slow_now;
 
             p->slow[k * units + u] = slow;
             p->slowed |= slow != 1;
@@ -191,7 +175,7 @@ static int make_record(struct dmn_model *m, const struct dmn_adapt_change *c,
             bool contended;
 
             r->slow[k * r->problem.unit_count + u] = p->old_eps
-                                                         ? known_slow(m, k, u, &contended)
+                                                         ? dmn_adapt_slow(m, k, u, &contended)
                                                          : p->slow[k * r->problem.unit_count + u];
         }
     }
@@ -261,7 +245,7 @@ int dmn_change_prepare(struct dmn_model *m, const struct dmn_adapt_change *c,
     memcpy(p->model, m->name, sizeof(p->model));
     p->loaded_ns = m->loaded_ns;
     p->pinned = dmn_origin_pinned(m->origin);
-    p->search = dmn_adapt_searches(m);
+    p->search = dmn_adapt_searches(m) || dmn_together(m);
     dmn_planner_learn(m);
     p->solution = calloc(1, sizeof(*p->solution));
     error = p->solution ? prepare_table(m, c, p) : -ENOMEM;

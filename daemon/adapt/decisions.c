@@ -323,6 +323,23 @@ static int begin_turns(struct dmn_model *m, struct dmn_adapt_job *j)
                                        .ctx = j});
 }
 
+/* The models are planned together: the watch takes over what is known now, as after a search that
+ * ends where it began, and the plan for all models is made again. */
+static void ask_together(struct dmn_model *m, struct dmn_adapt_job *j)
+{
+    struct dmn_adapt_model *a = m->adapt;
+    struct tun_decision *d = &j->decision;
+
+    a->asks = d->cause ? d->cause : a->asks;
+    d->replan = false;
+    d->hold = TUN_HOLD_TOGETHER;
+    d->search = true;
+    dmn_adapt_detail(record_of(j), d, a->asks_why, sizeof(a->asks_why));
+    tun_decision_searched(d, pl_current_plan(m->pipe), false, d->before_ns, d->before_ns);
+    a->state.outcome = DMN_OUTCOME_KEPT;
+    settle(m, j, false);
+}
+
 /* Acts on a decision. Return: turns or a search have begun, which own the job. */
 static bool act(struct dmn_model *m, struct dmn_adapt_job *j)
 {
@@ -338,6 +355,10 @@ static bool act(struct dmn_model *m, struct dmn_adapt_job *j)
     a->state.decided = true;
     a->state.cause = d->cause;
     j->told = dmn_decided_new(&j->record, &j->decision);
+    if (dmn_together(m) && !d->must) {
+        ask_together(m, j);
+        return false;
+    }
     j->known = !d->search && dmn_adapt_prefer_known(m, record_of(j), &j->decision);
     a->quota_decided = a->quota;
     if (same && d->replan && !d->search && tun_adapt_lost(a->watch, record_of(j), d)) {

@@ -167,6 +167,17 @@ static void add_team(struct dmn_model *m, const struct pl_team_stats *t,
     note_alone(m, t, &service, t->runs - before->runs);
 }
 
+/* For how much of a window teams were busy, at most: those of a core take turns. */
+static double busiest_of_all(const struct dmn_model *m)
+{
+    double sum = 0;
+
+    for (const struct dmn_model *each = m->of->models; each; each = each->next) {
+        sum += each->adapt ? each->adapt->busiest : 0;
+    }
+    return sum;
+}
+
 size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_seen *ret,
                         uint64_t *ret_start_ns)
 {
@@ -207,10 +218,11 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
         ret[i].busy = base_min((double)sums[i].held_ns / room, 1.0);
         busiest = base_max(busiest, ret[i].busy);
     }
+    a->busiest = busiest;
+    a->starved = busiest_of_all(m) < STARVED;
     for (size_t i = 0; i < count; i++) {
-        ret[i].starved = busiest < STARVED;
+        ret[i].starved = a->starved;
     }
-    a->starved = busiest < STARVED;
     a->window_ns = now_ns;
     a->counts_epoch = pl_epoch(m->pipe);
     a->fed = !first && fed(m) ? a->fed + 1 : 0;

@@ -39,7 +39,8 @@ static bool any_pinned(const struct dmn_adapt *adapt)
     return false;
 }
 
-/* The only model that frames come in for; NULL: there are several, or none. */
+/* The model that shows which cores are slow: the only one that frames come in for; NULL: there are
+ * several, or none. */
 static const struct dmn_model *only_busy(const struct dmn_adapt *adapt)
 {
     const struct dmn_model *busy = NULL;
@@ -106,8 +107,10 @@ void dmn_split_end(struct dmn_adapt *adapt)
  * it. */
 static bool any_lost(struct dmn_adapt *adapt)
 {
-    bool lost = false;
+    bool lost = adapt->together.parts_lost;
 
+    adapt->lost = lost ? adapt->split : adapt->lost;
+    adapt->together.parts_lost = false;
     for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
         if (m->adapt->split_lost == TUN_TURNS_WORSE) {
             adapt->lost = adapt->split;
@@ -139,7 +142,7 @@ static bool step_to_join(struct dmn_adapt *adapt, uint64_t now_ns)
     } else if (lost) {
         join(adapt, "no plan is better on its parts", true);
     } else if (to_join(adapt, TUN_APART_RECENT, now_ns)) {
-        join(adapt, "all cores are equally fast again", false);
+        join(adapt, "all cores are equally fast again", adapt->plans->mix != NULL);
     }
     return adapt->change != NULL;
 }
@@ -205,7 +208,7 @@ static bool may_split(const struct dmn_adapt *adapt, const struct dmn_model *m, 
 {
     uint64_t again_ns = AGAIN_NS << base_min(adapt->hasty, HASTY_MOST);
 
-    return !any_pinned(adapt) && dmn_adapt_pace_ns(m) > 0 &&
+    return !any_pinned(adapt) && (dmn_together(m) || dmn_adapt_pace_ns(m) > 0) &&
            (adapt->split_ns == 0 || now_ns - adapt->split_ns >= again_ns) &&
            (adapt->refused_ns == 0 || now_ns - adapt->refused_ns >= REFUSED_NS) &&
            (adapt->machine->whole_wanted_ns == 0 ||
@@ -272,7 +275,7 @@ static bool suspects(const struct dmn_adapt *adapt, const struct dmn_model *m, u
         any |= now_ns - slow[i].since_ns <= worth_ns(m, &slow[i]) + more_ns &&
                ep_with(&adapt->machine->eps, slow[i].cpu) != NULL;
     }
-    return any && only_busy(adapt) == m && may_split(adapt, m, now_ns);
+    return any && (dmn_together(m) || only_busy(adapt) == m) && may_split(adapt, m, now_ns);
 }
 
 /* While one core of an EP is suspected, or one that was split off seems to be free, it is too early
@@ -298,19 +301,19 @@ void dmn_split_see(struct dmn_adapt *adapt, struct dmn_model *m, uint64_t start_
     }
 }
 
-static void step_to_split(struct dmn_adapt *adapt, uint64_t now_ns)
+/* Splits an EP that @m shows to have a slowed core, if that is due. Return: a change began. */
+static bool split_for(struct dmn_adapt *adapt, const struct dmn_model *m, uint64_t now_ns)
 {
-    const struct dmn_model *m = only_busy(adapt);
     struct dmn_split split = adapt->split;
     const struct pl_ep *ep;
     char cores[80], text[192];
 
-    if (!m || !m->adapt->apart || shares_all(m) || !may_split(adapt, m, now_ns)) {
-        return;
+    if (!m->adapt->apart || (shares_all(m) && !dmn_together(m)) || !may_split(adapt, m, now_ns)) {
+        return false;
     }
     ep = add_slow(adapt, m, now_ns, &split);
     if (!ep || was_lost(adapt, &split)) {
-        return;
+        return false;
     }
     for (struct dmn_model *each = adapt->models->models; each; each = each->next) {
         if (!each->adapt->corrected) {
@@ -322,6 +325,17 @@ static void step_to_split(struct dmn_adapt *adapt, uint64_t now_ns)
     snprintf(text, sizeof(text), "%s: %.1f times slower than its siblings; EP %s is split", cores,
              split.cores[adapt->split.count].factor, ep->name);
     dmn_adapt_parts_begin(adapt, &split, text, false);
+    return true;
+}
+
+static void step_to_split(struct dmn_adapt *adapt, uint64_t now_ns)
+{
+    const struct dmn_model *only = only_busy(adapt);
+    bool began = false;
+
+    for (const struct dmn_model *m = adapt->models->models; m && !began; m = m->next) {
+        began = (m == only || dmn_together(m)) && split_for(adapt, m, now_ns);
+    }
 }
 
 void dmn_split_step(struct dmn_adapt *adapt, uint64_t now_ns)

@@ -160,7 +160,7 @@ void dmn_adapt_detail(const struct tun_record *r, const struct tun_decision *d, 
     } else {
         snprintf(ret, bytes, "%s", without_ep(r, d));
     }
-    if (d->search && d->replan) { /* what the search found is told by its event */
+    if ((d->search && d->replan) || d->hold == TUN_HOLD_TOGETHER) { /* another event tells it */
         return;
     }
     if (d->must) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What adaptation knows of one model: whether it may act on it, and what it reports to plans/. */
-#include "daemon/adapt/adapter_private.h"
+#include "daemon/adapt/cores.h"
 
 /* Plans closer than this are equally good: two measurements of one plan differ by as much. */
 #define NOISE 0.05
@@ -69,6 +69,69 @@ void dmn_adapt_forget(struct dmn_model *m)
     a->unverified = false;
     tun_problem_deinit(&a->good[0]);
     tun_problem_deinit(&a->good[1]);
+}
+
+double dmn_adapt_slow(const struct dmn_model *m, size_t ep, size_t unit, bool *ret_contended)
+{
+    const struct dmn_adapt_model *a = m->adapt;
+    size_t units = m->planning->problem.unit_count;
+
+    *ret_contended = false;
+    if (a && !a->serving && a->carried &&
+        a->carried_count == m->planning->problem.ep_count * units) {
+        *ret_contended = a->carried_contended[ep];
+        return a->carried[ep * units + unit];
+    }
+    return a && a->serving ? tun_adapt_slow(a->watch, ep, unit, ret_contended) : 1;
+}
+
+/* @ret: [ep_count][unit_count], owned; NULL: no memory. @ret_contended: [ep_count]. Return: any of
+ * them is not 1. */
+static bool all_slow(const struct dmn_model *m, double **ret, bool *ret_contended)
+{
+    const struct tun_problem *p = &m->planning->problem;
+    size_t cells = p->ep_count * p->unit_count;
+    bool any = false;
+
+    *ret = malloc(cells * sizeof(**ret));
+    for (size_t i = 0; *ret && i < cells; i++) {
+        (*ret)[i] = dmn_adapt_slow(m, i / p->unit_count, i % p->unit_count,
+                                   &ret_contended[i / p->unit_count]);
+        any |= (*ret)[i] != 1;
+    }
+    return any;
+}
+
+int dmn_adapt_costs(const struct dmn_model *m, struct tun_problem *ret)
+{
+    base_autofree double *slow = NULL;
+    bool contended[PL_EP_MAX];
+    int error;
+
+    if (m->adapt && m->adapt->serving) {
+        return tun_adapt_costs(m->adapt->watch, ret);
+    }
+    if (!all_slow(m, &slow, contended)) {
+        return 0;
+    }
+    error = dmn_change_slowed(&m->planning->problem, slow, ret);
+    return error ? error : 1;
+}
+
+void dmn_adapt_carry_over(struct dmn_model *m)
+{
+    struct dmn_adapt_model *a = m->adapt;
+    double *slow = NULL;
+    bool contended[PL_EP_MAX] = {false};
+    bool any = all_slow(m, &slow, contended);
+
+    dmn_adapt_forget(m);
+    if (any) {
+        a->carried = base_take(slow);
+        a->carried_count = m->planning->problem.ep_count * m->planning->problem.unit_count;
+        memcpy(a->carried_contended, contended, sizeof(contended));
+    }
+    free(slow);
 }
 
 const char *const dmn_adapt_phase_names[] = {

@@ -107,10 +107,8 @@ static void done(struct dmn_job *work)
 
 void dmn_method_plan_mix(struct dmn_call *c)
 {
-    const struct dmn_config *config = dmn_machine_config(c->control->machine);
-    double floor = (double)dmn_config_int(config, DMN_KEY_PLANNER_FLOOR) / 100;
     struct job *j = calloc(1, sizeof(*j));
-    int error = j ? dmn_mix_take(c->control->models, floor, &j->mix) : -ENOMEM;
+    int error = j ? dmn_mix_take(c->control->models, false, &j->mix) : -ENOMEM;
 
     if (error) {
         if (j) {

@@ -6,7 +6,8 @@
 static const char *const origins[] = {[DMN_FROM_NOBODY] = "none",
                                       [DMN_FROM_USER] = "manual",
                                       [DMN_FROM_CONFIG] = "config",
-                                      [DMN_FROM_SAVED] = "saved"};
+                                      [DMN_FROM_SAVED] = "saved",
+                                      [DMN_FROM_MIX] = "mix"};
 
 const char *dmn_origin_name(struct dmn_origin o)
 {
@@ -44,6 +45,7 @@ const char *dmn_cause_name(enum dmn_cause cause)
         [DMN_CAUSE_UPGRADE - TUN_CAUSE_COUNT] = "upgrade",
         [DMN_CAUSE_LINK - TUN_CAUSE_COUNT] = "link",
         [DMN_CAUSE_BOARD - TUN_CAUSE_COUNT] = "board",
+        [DMN_CAUSE_MODELS - TUN_CAUSE_COUNT] = "models",
     };
 
     _Static_assert(base_array_count(names) == DMN_CAUSE_COUNT - TUN_CAUSE_COUNT, "one name each");

@@ -17,6 +17,7 @@ enum dmn_from {
     DMN_FROM_USER,   /* "manual" */
     DMN_FROM_CONFIG, /* "config" */
     DMN_FROM_SAVED,  /* "saved": from an earlier run, or from an earlier state of the machine */
+    DMN_FROM_MIX,    /* "mix": one plan for all models (daemon/plans/mix.h) */
 };
 
 /* The origin of a plan. */
@@ -47,6 +48,7 @@ enum dmn_cause {
     DMN_CAUSE_UPGRADE, /* of piped, its libraries, or what else its primitives were measured for */
     DMN_CAUSE_LINK,    /* between boards */
     DMN_CAUSE_BOARD,   /* came or went */
+    DMN_CAUSE_MODELS,  /* came, went, or wish something else */
     DMN_CAUSE_COUNT
 };
 /** dmn_cause_of() - the cause of a decision as enum dmn_cause. */

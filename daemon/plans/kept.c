@@ -214,15 +214,16 @@ static struct dmn_origin kept_origin(const json_t *state)
     return dmn_origin_pinned(o) ? o : (struct dmn_origin){.from = DMN_FROM_SAVED};
 }
 
-/* Return: the state has a plan that fits @eps, with @ret and its origin set. */
+/* Return: the state has a plan of the model alone that fits @eps, with @ret and its origin set. */
 static bool plan_of(json_t *state, const struct pl_ep_set *eps, size_t unit_count,
                     struct dmn_origin *ret_origin, struct pl_plan *ret)
 {
     const char *plan = json_string_value(json_object_get(state, "plan"));
+    const char *by = json_string_value(json_object_get(state, "algorithm"));
     char error[256];
 
     *ret_origin = kept_origin(state);
-    return plan && json_is_string(json_object_get(state, "algorithm")) &&
+    return plan && by && dmn_origin_find(by).from != DMN_FROM_MIX &&
            pl_plan_parse(plan, eps, unit_count, error, sizeof(error), ret) == 0;
 }
 

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/plans/mix.h"
 
+#include "daemon/config/config.h"
+#include "daemon/machine/machine.h"
 #include "daemon/plans/planner.h"
+#include "daemon/plans/plans.h"
 #include "tuner/solve/solve.h"
 
 #define CHANGES 1u /* of the EP in a route */
+#define CLEAR 0.01 /* log: of a better mix */
 #define SIGMAS 3.1 /* of the p99.9 of a normal distribution */
 #define STEPS 16u  /* that find mu */
 #define ROUNDING 1e-9
 #define LEAST_PART 1e-3 /* of what its weight is worth, for a model without a rate */
+#define AWAY 64.0       /* times: what a unit costs where a user's plan does not run it */
 
 /* ---- what is known ---- */
 
@@ -27,14 +32,58 @@ static void slow_down(const struct dmn_model *m, struct tun_problem *p)
     }
 }
 
-static int take(struct dmn_model *m, struct dmn_mixed *ret)
+/* Return: a route of the plan runs the unit on a core of the EP. */
+static bool runs_on(const struct pl_plan *plan, size_t unit, size_t ep)
+{
+    bool runs = false;
+
+    for (size_t s = 0; s < plan->stage_count && !runs; s++) {
+        const struct pl_stage_plan *stage = &plan->stages[s];
+
+        for (size_t g = 0; g < stage->group_count && !runs; g++) {
+            runs = stage->first_unit <= unit && unit <= stage->last_unit &&
+                   pl_group_on(&stage->groups[g], ep) > 0;
+        }
+    }
+    return runs;
+}
+
+/* A user's plan stays: no other EP is worth it. */
+static void keep_to(const struct pl_plan *plan, struct tun_problem *p)
+{
+    for (size_t u = 0; u < p->unit_count; u++) {
+        for (size_t k = 0; k < p->ep_count; k++) {
+            tun_cell_at(&p->costs, k, 1, u)->ns *= runs_on(plan, u, k) ? 1 : AWAY;
+        }
+    }
+}
+
+static int costs(const struct dmn_model *m, bool apart, struct tun_problem *ret)
+{
+    static const struct dmn_goal all = {.objective = TUN_THROUGHPUT};
+    const struct dmn_plans *plans = m->planning->of;
+    int r = plans->costs ? plans->costs(m, ret) : 0;
+
+    return r == 0 ? dmn_planner_problem(m, apart ? NULL : &all, ret) : base_min(r, 0);
+}
+
+static int take(struct dmn_model *m, bool apart, struct dmn_mixed *ret)
 {
     int error;
 
     dmn_planner_learn(m);
     snprintf(ret->name, sizeof(ret->name), "%s", m->name);
+    ret->loaded_ns = m->loaded_ns;
     ret->wishes = m->wishes;
-    error = dmn_planner_problem(m, &(struct dmn_goal){.objective = TUN_THROUGHPUT}, &ret->p);
+    ret->serving = *pl_current_plan(m->pipe);
+    ret->pinned = dmn_origin_pinned(m->origin);
+    for (size_t k = 0; k < m->planning->problem.ep_count; k++) {
+        ret->level[k] = tun_cost_level(&m->planning->problem, k);
+    }
+    error = costs(m, apart, &ret->p);
+    if (!error && ret->pinned) {
+        keep_to(&ret->serving, &ret->p);
+    }
     error = error ? error : tun_problem_copy(&ret->p, &ret->slow);
     if (!error) {
         slow_down(m, &ret->slow);
@@ -42,13 +91,16 @@ static int take(struct dmn_model *m, struct dmn_mixed *ret)
     return error;
 }
 
-int dmn_mix_take(const struct dmn_models *models, double floor, struct dmn_mix *ret)
+int dmn_mix_take(const struct dmn_models *models, bool apart, struct dmn_mix *ret)
 {
+    const struct dmn_config *config = dmn_machine_config(models->machine);
     size_t count = dmn_model_count(models);
     int error = 0;
 
     *ret = DMN_MIX_NULL;
-    ret->floor = floor;
+    ret->apart = apart;
+    ret->floor = (double)dmn_config_int(config, DMN_KEY_PLANNER_FLOOR) / 100;
+    ret->objective = dmn_goal_config(config).objective == TUN_POWER ? TUN_ENERGY : TUN_FAIR;
     if (count == 0 || count > TUN_MIX_MAX) {
         return count ? -E2BIG : -ENODATA;
     }
@@ -59,7 +111,7 @@ int dmn_mix_take(const struct dmn_models *models, double floor, struct dmn_mix *
     for (struct dmn_model *m = models->models; m && !error; m = m->next) {
         if (!pl_asleep(m->pipe)) {
             ret->models[ret->count].p = ret->models[ret->count].slow = TUN_PROBLEM_NULL;
-            error = take(m, &ret->models[ret->count++]);
+            error = take(m, apart, &ret->models[ret->count++]);
         }
     }
     return error ? error : ret->count ? 0 : -ENODATA;
@@ -132,6 +184,29 @@ static int find_rates(struct dmn_mix *x)
 
 /* ---- plans ---- */
 
+/* What the plans that serve can give. */
+static void see_served(struct dmn_mix *x)
+{
+    double busy[PL_EP_MAX] = {0}, most = 0;
+    const struct tun_problem *p = &x->models[0].p;
+
+    for (size_t i = 0; i < x->count; i++) {
+        double ns[PL_EP_MAX];
+
+        if (tun_plan_busy(&x->models[i].p, &x->models[i].serving, ns) != 0) {
+            return; /* a cost is unknown: 0 */
+        }
+        for (size_t k = 0; k < p->ep_count; k++) {
+            busy[k] += x->wishes[i].rate * ns[k] / (double)BASE_NS_PER_S;
+        }
+    }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        most = base_max(most, busy[k]);
+        x->served_value += busy[k] * p->eps[k].cores * tun_core_price(p, k);
+    }
+    x->served_lambda = 1 / most;
+}
+
 static void add_route(const struct tun_problem *p, const struct tun_dealt *of, size_t teams_most,
                       struct pl_plan *to)
 {
@@ -187,7 +262,90 @@ static void make_plan(const struct dmn_mix *x, size_t i, struct pl_plan *ret)
     }
 }
 
-int dmn_mix_solve(struct dmn_mix *x)
+/* The best plan of each model alone. */
+static int solve_apart(struct dmn_mix *x)
+{
+    base_autofree struct tun_solution *s = calloc(1, sizeof(*s));
+    int error = s ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < x->count && !error; i++) {
+        error = base_min(tun_solve(&x->models[i].p, s), 0);
+        x->models[i].plan = s->plan;
+    }
+    return error;
+}
+
+/* Adds the routes of a plan whose stages have one EP and teams of one core each. Return: it is
+ * such a plan. */
+static bool add_dealt(const struct dmn_mixed *m, size_t model, struct tun_mix *to)
+{
+    for (size_t s = 0; s < m->serving.stage_count; s++) {
+        const struct pl_stage_plan *stage = &m->serving.stages[s];
+        struct tun_dealt *of = &to->dealt[to->count - (stage->first_unit > 0)];
+        uint16_t at = stage->first_unit > 0 ? of->route.stages : 0;
+
+        if (stage->group_count > 1 || pl_group_width(&stage->groups[0]) > 1 ||
+            at > TUN_CHANGES_MAX) {
+            return false;
+        }
+        if (at == 0) {
+            *of = (struct tun_dealt){.model = model, .share = pl_route_part(&m->serving, s)};
+            to->count++;
+        }
+        of->route.ep[at] = stage->groups[0].ep;
+        of->route.last[at] = stage->last_unit;
+        of->route.stages = at + 1;
+    }
+    return true;
+}
+
+/* Whether deadlines hold by the plans that serve. */
+static int see_promised(struct dmn_mix *x)
+{
+    base_autofree struct tun_dealt *dealt = calloc(x->count * PL_STAGE_MAX, sizeof(*dealt));
+    struct tun_mix served = {.dealt = dealt};
+    struct tun_lanes lanes = TUN_LANES_NULL;
+    struct tun_answer answer;
+    int error = dealt ? 0 : -ENOMEM;
+
+    if (x->served_lambda < 1 - ROUNDING) {
+        return error;
+    }
+    for (size_t i = 0; i < x->count && !error; i++) {
+        if (!add_dealt(&x->models[i], i, &served)) {
+            return 0;
+        }
+        served.given[i] = 1;
+    }
+    error = error ? error : tun_lanes_init(x->wishes, &served, false, &lanes);
+    error = error ? error : tun_promise_admit(x->wishes, x->count, x->floor, &lanes, &answer);
+    x->served_holds = !error && answer.refusal == TUN_ADMITTED;
+    tun_lanes_deinit(&lanes);
+    return error;
+}
+
+/* The best mix of routes that do not change the EP, unless others are clearly better: each change
+ * costs a frame time, and leaves it waiting once more. */
+static int make_promise(struct dmn_mix *x)
+{
+    struct tun_promise plain;
+    int error = tun_promise_make(x->wishes, x->count, x->objective, 0, x->floor, &plain);
+
+    error =
+        error ? error
+              : tun_promise_make(x->wishes, x->count, x->objective, CHANGES, x->floor, &x->promise);
+    if (!error && plain.mix.objective == x->promise.mix.objective &&
+        (plain.answer.refusal == TUN_ADMITTED || x->promise.answer.refusal != TUN_ADMITTED) &&
+        fabs(log(plain.mix.value / x->promise.mix.value)) < CLEAR) {
+        tun_promise_deinit(&x->promise);
+        x->promise = plain;
+        plain = TUN_PROMISE_NULL;
+    }
+    tun_promise_deinit(&plain);
+    return error;
+}
+
+static int solve_together(struct dmn_mix *x)
 {
     int error;
 
@@ -201,10 +359,18 @@ int dmn_mix_solve(struct dmn_mix *x)
                                          .deadline_ns = w->deadline_ms * 1e6};
     }
     error = find_rates(x);
-    error = error ? error
-                  : tun_promise_make(x->wishes, x->count, TUN_FAIR, CHANGES, x->floor, &x->promise);
+    error = error ? error : make_promise(x);
     for (size_t i = 0; i < x->count && !error; i++) {
         make_plan(x, i, &x->models[i].plan);
     }
+    if (!error) {
+        see_served(x);
+        error = see_promised(x);
+    }
     return error;
+}
+
+int dmn_mix_solve(struct dmn_mix *x)
+{
+    return x->apart ? solve_apart(x) : solve_together(x);
 }

@@ -18,25 +18,35 @@
 
 struct dmn_mixed {
     char name[64];
+    uint64_t loaded_ns; /* with the name: which model */
     struct dmn_wishes wishes;
-    struct tun_problem p;    /* owned */
+    struct tun_problem p;    /* owned; as its costs are now */
     struct tun_problem slow; /* owned; p99.9 of its units' times, as far as they are normal */
+    double level[PL_EP_MAX]; /* of its table, tun_cost_level() */
+    struct pl_plan serving;  /* when it was taken */
+    bool pinned;             /* by a user: it stays on the EPs of that plan */
     struct pl_plan plan;     /* by the mix; stage_count 0: it has no routes, or too many teams */
 };
 
 struct dmn_mix {
     size_t count;
+    bool apart; /* each model's plan is its own best one, as if it were alone */
     double floor;
+    enum tun_share objective;
     struct dmn_mixed *models; /* [count], owned */
     struct tun_wish wishes[TUN_MIX_MAX];
     struct tun_promise promise; /* owned */
+    /* of the plans that served when it was taken, with the rates that are planned for: as
+     * promise.mix.lambda; and with TUN_ENERGY as value */
+    double served_lambda, served_value;
+    bool served_holds; /* all deadlines by these plans */
 };
 #define DMN_MIX_NULL ((struct dmn_mix){0})
 
-/** dmn_mix_take() - of all models that serve here. @ret: dmn_mix_deinit(), also after a failure.
- * Threads: the loop thread. Return: 0; -ENODATA: there is none; -E2BIG: more than TUN_MIX_MAX;
- * -ENOMEM. */
-int dmn_mix_take(const struct dmn_models *models, double floor, struct dmn_mix *ret);
+/** dmn_mix_take() - of all models that serve here, with floor and objective of the configuration.
+ * @apart: each is to be planned for itself. @ret: dmn_mix_deinit(), also after a failure. Threads: the loop thread. Return: 0; -ENODATA:
+ * there is none; -E2BIG: more than TUN_MIX_MAX; -ENOMEM. */
+int dmn_mix_take(const struct dmn_models *models, bool apart, struct dmn_mix *ret);
 /** dmn_mix_solve() - Threads: any; takes some milliseconds, seconds with dozens of models. Return:
  * 0 or -errno. */
 int dmn_mix_solve(struct dmn_mix *x);

@@ -22,6 +22,7 @@
 #include "tuner/search/search.h"
 
 struct dmn_clocks;
+struct dmn_mix;
 struct dmn_plans_listener;
 struct dmn_profile;
 struct dmn_retune;
@@ -43,12 +44,16 @@ struct dmn_plans {
     const char *scratch_dir; /* for temporary files */
     /* set by daemon/adapt/ if it watches; NULL: anything may be learned and saved */
     struct dmn_costs_hold (*held)(const struct dmn_model *m);
+    /* as well: the costs of @m as cores are slowed now, or run at other frequencies. @ret: owned if
+     * 1. Return: 1; 0: as in its table; -ENOMEM. NULL: 0 */
+    int (*costs)(const struct dmn_model *m, struct tun_problem *ret);
     /* state of this room */
     struct dmn_history history;
     struct dmn_plans_listener *listeners; /* borrowed */
     struct dmn_models_listener hears;
     struct dmn_gpio_listener lines;
     struct dmn_profile *profile; /* owned; NULL before dmn_plans_start() */
+    struct dmn_mix *mix;         /* owned; NULL: none: by which models of DMN_FROM_MIX serve */
     uv_timer_t timer;            /* runs while there are retunes */
     bool timing;                 /* the timer is open */
 };

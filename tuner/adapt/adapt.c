@@ -204,6 +204,34 @@ double tun_adapt_slow(const struct tun_adapt *a, size_t ep, size_t unit, bool *r
     return a->slow[ep * a->problem.unit_count + unit];
 }
 
+int tun_adapt_costs(const struct tun_adapt *a, struct tun_problem *ret)
+{
+    size_t units = a->problem.unit_count;
+    bool other = false;
+
+    if (!a->serving) {
+        return 0;
+    }
+    if (tun_problem_copy(&a->problem, ret) < 0) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < a->problem.ep_count * units; i++) {
+        const struct tun_ep_now now = {.khz = a->eps[i / units].khz,
+                                       .khz_table = a->eps[i / units].khz_table};
+        bool moved = tun_clock_moved(now.khz, now.khz_table);
+        double by = a->slow[i] * (moved ? tun_clock_factor(&now, a->beta[i % units]) : 1);
+
+        other |= by != 1;
+        for (size_t w = 1; w <= ret->eps[i / units].cores; w++) {
+            tun_cell_at(&ret->costs, i / units, w, i % units)->ns *= by;
+        }
+    }
+    if (!other) {
+        tun_problem_deinit(ret);
+    }
+    return other;
+}
+
 void tun_adapt_resume(struct tun_adapt *a, const double *slow, const bool *contended)
 {
     if (!a->serving) {

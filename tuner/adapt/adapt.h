@@ -114,6 +114,11 @@ int tun_adapt_set_options(struct tun_adapt *a, const struct tun_adapt_options *o
  * @ret_contended: it is an EP whose factors are above 1 because of contention. */
 double tun_adapt_slow(const struct tun_adapt *a, size_t ep, size_t unit, bool *ret_contended);
 
+/** tun_adapt_costs() - the table with what is known now of slowdown and frequencies. @ret: owned if
+ * 1. Return: 1; 0: nothing is served, or nothing is slowed or at another frequency than then;
+ * -ENOMEM. */
+int tun_adapt_costs(const struct tun_adapt *a, struct tun_problem *ret);
+
 /** tun_adapt_resume() - after tun_adapt_serve(): factors that are known already
  * @slow: [ep_count][unit_count], > 0 @contended: [ep_count]; both copied. */
 void tun_adapt_resume(struct tun_adapt *a, const double *slow, const bool *contended);

@@ -11,7 +11,7 @@
 #define UNCERTAINTY 1.0 /* standard errors by which levels may be off without losing the gain */
 
 const char *const tun_hold_names[TUN_HOLD_COUNT] = {"none",   "same",   "gain", "cooldown",
-                                                    "budget", "bounds", "lost"};
+                                                    "budget", "bounds", "lost", "together"};
 
 /* Names the plan's EPs anew: @to, by EP. */
 static void rename_eps(struct pl_plan *plan, const size_t *to)

@@ -96,6 +96,7 @@ enum tun_hold {
     TUN_HOLD_BOUNDS,   /* no plan, or none that keeps the bounds and is better */
     TUN_HOLD_LOST,     /* it was not better in turns (tuner/adapt/turns.h), now or on a machine like
                           this one */
+    TUN_HOLD_TOGETHER, /* several models are planned together; tun_decide() does not say it */
     TUN_HOLD_COUNT
 };
 extern const char *const tun_hold_names[TUN_HOLD_COUNT]; /* by enum tun_hold; "cooldown" */

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One plan for all models, kept up to date.
+ *
+ * While several models serve here and one of them has a rate, their plans come from one mix
+ * (daemon/plans/mix.h). It is solved again, as queued work, when models come, go or wish something
+ * else, when EPs change, when costs clearly do, and when a model's watch asks for a decision: the
+ * watch is told what a search tells it that ends where it began. docs/several.md says what users
+ * see of it.
+ */
+
+#include "daemon/adapt/adapter_private.h"
+#include "daemon/plans/mix.h"
+#include "daemon/service/log.h"
+
+#define REST_NS (BASE_NS_PER_S / 2) /* between two mixes */
+#define ROOM 1.1                    /* times what is wished: more is worth nothing */
+#define ROUNDING 1e-6
+
+struct dmn_together_job {
+    struct dmn_job work;
+    struct dmn_adapt *adapt;
+    struct dmn_mix *mix; /* owned */
+    enum dmn_cause cause;
+    char why[192];
+    bool must; /* the plans are not those of a mix of these models, wishes and cores */
+    uint64_t began_ns;
+    int error;
+};
+
+static void mix_free(struct dmn_mix *x)
+{
+    if (x) {
+        dmn_mix_deinit(x);
+        free(x);
+    }
+}
+
+static void job_free(struct dmn_together_job *j)
+{
+    mix_free(j->mix);
+    free(j);
+}
+
+/* ---- whether there is to be one plan ---- */
+
+static bool serves_here(const struct dmn_model *m)
+{
+    return !pl_asleep(m->pipe) && !m->elsewhere && !m->board[0];
+}
+
+/* Return: models that are planned together: all, of which one has a rate. */
+static bool wanted(const struct dmn_adapt *adapt)
+{
+    size_t count = 0;
+    bool any = false;
+
+    for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        if (!serves_here(m)) {
+            return false;
+        }
+        any |= m->wishes.rate > 0;
+        count++;
+    }
+    return any && count > 1 && count <= TUN_MIX_MAX &&
+           !dmn_planner_searches(dmn_machine_config(adapt->machine));
+}
+
+/* Return: nothing else changes plans. */
+static bool is_free(const struct dmn_adapt *adapt)
+{
+    for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        if (!dmn_adapt_free_to_act(m) || !m->adapt || m->adapt->job || m->adapt->search) {
+            return false;
+        }
+    }
+    return adapt->models->models && !adapt->change && LIST_EMPTY(&adapt->models->arrivals) &&
+           !adapt->models->stopping;
+}
+
+bool dmn_together(const struct dmn_model *m)
+{
+    return m->origin.from == DMN_FROM_MIX && m->planning->of->mix != NULL;
+}
+
+/* ---- whether it is to be solved again ---- */
+
+static const struct dmn_mixed *mixed(const struct dmn_mix *x, const struct dmn_model *m)
+{
+    for (size_t i = 0; i < x->count; i++) {
+        if (x->models[i].loaded_ns == m->loaded_ns && strcmp(x->models[i].name, m->name) == 0) {
+            return &x->models[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct dmn_model *model_of(const struct dmn_adapt *adapt, const struct dmn_mixed *x)
+{
+    const struct dmn_model *m = dmn_model_find(adapt->models, x->name);
+
+    return m && m->loaded_ns == x->loaded_ns ? m : NULL;
+}
+
+/* Return: other models, wishes or EPs than @x is for; @ret: a sentence. */
+static bool is_other(const struct dmn_adapt *adapt, const struct dmn_mix *x, char *ret,
+                     size_t bytes)
+{
+    for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        const struct dmn_mixed *was = mixed(x, m);
+
+        if (!was || memcmp(&was->wishes, &m->wishes, sizeof(m->wishes)) != 0 ||
+            was->pinned != dmn_origin_pinned(m->origin)) {
+            snprintf(ret, bytes, "%s %s", m->name,
+                     !was                                          ? "came"
+                     : was->pinned != dmn_origin_pinned(m->origin) ? "is planned otherwise"
+                                                                   : "wishes something else");
+            return true;
+        }
+    }
+    for (size_t i = 0; i < x->count; i++) {
+        if (!model_of(adapt, &x->models[i])) {
+            snprintf(ret, bytes, "%s went", x->models[i].name);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Return: an EP costs a model clearly otherwise than when it was planned. */
+static bool costs_moved(const struct dmn_model *m, const struct dmn_mixed *was)
+{
+    const struct tun_problem *p = &m->planning->problem;
+    bool moved = false;
+
+    for (size_t k = 0; k < p->ep_count && !m->adapt->corrected && !m->adapt->alarmed; k++) {
+        moved |= fabs(tun_cost_level(p, k) - was->level[k]) > TUN_LOST_CLEAR;
+    }
+    return moved;
+}
+
+/* Sets why the mix is to be solved again. Return: it is. */
+static bool is_due(struct dmn_adapt *adapt, uint64_t now_ns, struct dmn_together_job *to)
+{
+    const struct dmn_mix *x = adapt->plans->mix;
+    uint64_t rest_ns =
+        (uint64_t)dmn_config_int(dmn_machine_config(adapt->machine), DMN_KEY_ADAPT_COOLDOWN_S) *
+        BASE_NS_PER_S;
+
+    to->must = true;
+    to->cause = DMN_CAUSE_MODELS;
+    if (!x) {
+        snprintf(to->why, sizeof(to->why), "models state their rates");
+        return true;
+    }
+    if (is_other(adapt, x, to->why, sizeof(to->why))) {
+        return true;
+    }
+    if (adapt->together.moved) {
+        to->cause = dmn_cause_of(adapt->together.moved);
+        snprintf(to->why, sizeof(to->why), "%s", "other EPs than before");
+        return true;
+    }
+    to->must = false;
+    if (now_ns - adapt->together.solved_ns < rest_ns) {
+        return false;
+    }
+    for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        if (m->adapt->asks) {
+            to->cause = dmn_cause_of(m->adapt->asks);
+            snprintf(to->why, sizeof(to->why), "%s", m->adapt->asks_why);
+            return true;
+        }
+    }
+    for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
+        if (costs_moved(m, mixed(x, m))) {
+            to->cause = DMN_CAUSE_MEASURED;
+            snprintf(to->why, sizeof(to->why), "%s was measured since", m->name);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what it led to ---- */
+
+/* What of its wishes each model has, as far as that is worth anything. */
+static double worth(double lambda)
+{
+    return base_min(lambda, ROOM);
+}
+
+/* By how much the plans of @x are better than those that served. */
+static double gain(const struct dmn_mix *x)
+{
+    const struct tun_mix *mix = &x->promise.mix;
+
+    if (!(x->served_lambda > 0)) {
+        return INFINITY;
+    }
+    return mix->objective == TUN_ENERGY && x->served_lambda >= 1
+               ? x->served_value / mix->value - 1
+               : worth(mix->lambda) / worth(x->served_lambda) - 1;
+}
+
+/* Return: a deadline is wished, and all hold. */
+static bool promises(const struct dmn_mix *x)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < x->count; i++) {
+        any |= x->models[i].wishes.deadline_ms > 0;
+    }
+    return any && x->promise.answer.refusal == TUN_ADMITTED;
+}
+
+/* Return: the plans of the job are to serve. While an EP is split, only if that pays. */
+static bool pays(struct dmn_adapt *adapt, const struct dmn_together_job *j)
+{
+    const struct dmn_config *config = dmn_machine_config(adapt->machine);
+    double least = (double)dmn_config_int(config, DMN_KEY_ADAPT_GAIN) / 100;
+    bool parts = adapt->split.count > 0 && adapt->together.moved != TUN_CAUSE_NONE;
+
+    if (j->mix->apart) {
+        return true;
+    }
+    if (parts && gain(j->mix) < TUN_PARTS && !promises(j->mix)) {
+        adapt->together.parts_lost = true;
+        return false;
+    }
+    return j->must || gain(j->mix) >= least || (promises(j->mix) && !j->mix->served_holds);
+}
+
+static void describe(const struct dmn_together_job *j, char *ret, size_t bytes)
+{
+    const struct tun_mix *mix = &j->mix->promise.mix;
+
+    if (j->mix->apart) {
+        snprintf(ret, bytes, "%s; models are planned each for itself", j->why);
+    } else {
+        snprintf(ret, bytes,
+                 "%s; one plan for %zu models gives %.2f of their wishes, %.1f %% of what these "
+                 "cores could ever do",
+                 j->why, j->mix->count, mix->lambda, 100 * mix->lambda / mix->bound);
+    }
+}
+
+/* Has @m served by @plan. What is known of slowed cores stays. */
+static void serve(struct dmn_model *m, const struct pl_plan *plan, const struct dmn_together_job *j)
+{
+    struct dmn_origin origin =
+        j->mix->apart ? DMN_ORIGIN_EXACT : (struct dmn_origin){.from = DMN_FROM_MIX};
+    char before[PL_PLAN_TEXT_MAX], detail[384];
+    int error;
+
+    if (pl_plan_equal(plan, pl_current_plan(m->pipe))) {
+        m->origin = origin;
+        return;
+    }
+    dmn_model_plan_text(m, before);
+    error = dmn_plan_switch(
+        m, &(struct dmn_switch){.plan = plan, .origin = origin, .keep = true, .learn = true});
+    if (error) {
+        dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
+                        "model %s: cannot build its part of the plan for all models: %s", m->name,
+                        strerror(-error));
+        return;
+    }
+    dmn_adapt_carry_over(m);
+    describe(j, detail, sizeof(detail));
+    dmn_adapt_machine_told(m->adapt, (enum tun_cause)j->cause);
+    dmn_adapt_await(m,
+                    dmn_adapt_tell(m,
+                                   (struct dmn_history_event){
+                                       .cause = j->cause,
+                                       .detail = detail,
+                                       .origin = origin,
+                                       .outcome = DMN_OUTCOME_SWITCHED,
+                                       .plan_before = before,
+                                       .fps_before = dmn_adapt_fps(m->adapt, 3),
+                                       .predicted_gain = j->mix->apart ? 0 : gain(j->mix),
+                                       .duration_ms = (double)(base_now_ns() - j->began_ns) / 1e6},
+                                   NULL));
+}
+
+static void apply(struct dmn_adapt *adapt, const struct dmn_together_job *j)
+{
+    for (size_t i = 0; i < j->mix->count; i++) {
+        const struct dmn_mixed *x = &j->mix->models[i];
+        struct dmn_model *m = dmn_model_find(adapt->models, x->name);
+
+        if (!x->pinned && x->plan.stage_count > 0) {
+            serve(m, &x->plan, j);
+        }
+    }
+}
+
+/* ---- the job ---- */
+
+static void run(struct dmn_job *work)
+{
+    struct dmn_together_job *j = base_container_of(work, struct dmn_together_job, work);
+
+    j->error = dmn_mix_solve(j->mix);
+}
+
+static void drop(struct dmn_job *work)
+{
+    job_free(base_container_of(work, struct dmn_together_job, work));
+}
+
+/* Return: the models are those of the job, and nothing has changed their plans since. */
+static bool as_taken(const struct dmn_adapt *adapt, const struct dmn_mix *x)
+{
+    char why[192];
+    bool same = is_free(adapt) && !is_other(adapt, x, why, sizeof(why));
+
+    for (size_t i = 0; same && i < x->count; i++) {
+        const struct dmn_model *m = model_of(adapt, &x->models[i]);
+
+        same = pl_plan_equal(pl_current_plan(m->pipe), &x->models[i].serving);
+    }
+    return same;
+}
+
+static void done(struct dmn_job *work)
+{
+    struct dmn_together_job *j = base_container_of(work, struct dmn_together_job, work);
+    struct dmn_adapt *adapt = j->adapt;
+
+    adapt->together.job = NULL;
+    adapt->together.solved_ns = base_now_ns();
+    if (j->error) {
+        dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){0},
+                        "no plan for all models: %s; each keeps its own", strerror(-j->error));
+    }
+    if (!j->error && as_taken(adapt, j->mix)) {
+        bool better = pays(adapt, j);
+
+        adapt->together.moved = TUN_CAUSE_NONE;
+        for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
+            m->adapt->asks = TUN_CAUSE_NONE;
+        }
+        mix_free(adapt->plans->mix);
+        adapt->plans->mix = NULL;
+        if (better) {
+            apply(adapt, j);
+        }
+        adapt->plans->mix = j->mix->apart ? NULL : base_take(j->mix);
+    }
+    job_free(j);
+}
+
+static void begin(struct dmn_adapt *adapt, struct dmn_together_job *j, bool apart)
+{
+    int error = (j->mix = calloc(1, sizeof(*j->mix))) ? dmn_mix_take(adapt->models, apart, j->mix)
+                                                      : -ENOMEM;
+
+    if (error) {
+        adapt->together.solved_ns = base_now_ns();
+        job_free(j);
+        return;
+    }
+    j->work = (struct dmn_job){.run = run, .done = done, .drop = drop};
+    j->adapt = adapt;
+    j->began_ns = base_now_ns();
+    adapt->together.job = j;
+    dmn_work_do(adapt->machine->beside, &j->work);
+}
+
+void dmn_together_step(struct dmn_adapt *adapt, uint64_t now_ns)
+{
+    bool apart = !wanted(adapt);
+    struct dmn_together_job *j;
+
+    if (adapt->together.job || now_ns - adapt->together.solved_ns < REST_NS || !is_free(adapt) ||
+        (apart && !adapt->plans->mix)) {
+        return;
+    }
+    j = calloc(1, sizeof(*j));
+    if (!j) {
+        return;
+    }
+    if (apart) {
+        j->cause = DMN_CAUSE_MODELS;
+        snprintf(j->why, sizeof(j->why), "no several models with a rate are left");
+    } else if (!is_due(adapt, now_ns, j)) {
+        job_free(j);
+        return;
+    }
+    begin(adapt, j, apart);
+}
+
+void dmn_together_leave(struct dmn_adapt *adapt)
+{
+    struct dmn_together_job *j = base_take(adapt->together.job);
+
+    if (j) {
+        dmn_job_leave(&j->work);
+    }
+    mix_free(base_take(adapt->plans->mix));
+}
