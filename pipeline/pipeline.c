@@ -182,14 +182,14 @@ static void bind_memory(const struct pl_pipeline *p, struct pl_frame *f)
 
 /* When the frame is released and due by its client's claim. Whoever needs it later may say so, not
  * sooner. */
-static void set_due(struct pl_client *client, struct pl_frame *f, uint64_t now_ns)
+static void set_due(struct pl_client *client, struct pl_frame *f, uint64_t now_ns, size_t in_flight)
 {
     const struct pl_claim *claim = client ? &client->claim : &PL_CLAIM_NULL;
     uint64_t *released = &f->private->released_ns;
 
     *released = f->due_ns = 0;
     if (claim->period_ns > 0 || claim->deadline_ns > 0) {
-        *released = pl_client_release(client, f->came_ns ? f->came_ns : now_ns);
+        *released = pl_client_release(client, f->came_ns ? f->came_ns : now_ns, now_ns, in_flight);
     }
     if (claim->deadline_ns > 0) {
         f->due_ns = base_max(*released + claim->deadline_ns, f->deadline_ns);
@@ -215,7 +215,7 @@ int pl_submit(struct pl_pipeline *p, struct pl_frame *f)
     f->status = PL_FRAME_OK;
     f->epoch = p->set->epoch;
     f->admitted_ns = now;
-    set_due(p->options.client, f, now);
+    set_due(p->options.client, f, now, p->in_flight);
     p->in_flight++;
     pl_set_admit(p->set, to, f, now);
     return 0;

@@ -8,6 +8,7 @@
 #define CREDIT_NS (20.0 * (double)BASE_NS_PER_MS)
 #define BURST_NS (20 * BASE_NS_PER_MS)   /* that a model with a max_share may save up */
 #define UNIT_NS ((double)BASE_NS_PER_MS) /* where it is unknown */
+#define LEVELS (2 * (PL_CLASS_MAX + 1))  /* classes, each without and with deadlines */
 #define STARVING ((int)PL_CLASS_MAX + 1)
 #define TURN_NS (20.0 * (double)BASE_NS_PER_MS)
 
@@ -17,10 +18,10 @@ struct pl_seats {
     pthread_mutex_t lock;
     /* guarded by it */
     double cores, floor;
-    double v_most[PL_SEAT_MAX];                      /* of any client so far */
-    uint16_t classes[PL_SEAT_MAX][PL_CLASS_MAX + 1]; /* how many of each sit there or wait */
-    uint64_t fed_ns[PL_SEAT_MAX];                    /* when one that starved sat there last */
-    unsigned walk;                                   /* number of this look at those that wait */
+    double v_most[PL_SEAT_MAX];           /* of any client so far */
+    uint16_t levels[PL_SEAT_MAX][LEVELS]; /* how many of each sit there or wait */
+    uint64_t fed_ns[PL_SEAT_MAX];         /* when one that starved sat there last */
+    unsigned walk;                        /* number of this look at those that wait */
     struct sitters seated, waiting;
     struct pl_sitter *holder[PL_SEAT_MAX];
     _Atomic uint32_t crowd[PL_SEAT_MAX]; /* who sits there or waits; read without the lock */
@@ -58,15 +59,14 @@ void pl_client_init(struct pl_client *c, struct pl_seats *seats)
     *c = (struct pl_client){.seats = seats, .claim = PL_CLAIM_NULL};
 }
 
-uint64_t pl_client_release(struct pl_client *c, uint64_t now_ns)
+uint64_t pl_client_release(struct pl_client *c, uint64_t came_ns, uint64_t now_ns, size_t in_flight)
 {
-    uint64_t next = base_max(now_ns, c->next_ns);
+    uint64_t next = base_max(came_ns, c->next_ns), period = c->claim.period_ns;
+    /* those computed early, as nobody else wanted the core, are no debt */
+    uint64_t most = now_ns + PL_EARLY_NS + (in_flight + 1) * period;
 
-    if (next - now_ns > PL_EARLY_NS) {
-        return next - PL_EARLY_NS; /* it has what is left, and is no debt */
-    }
-    c->next_ns = next + c->claim.period_ns;
-    return now_ns;
+    c->next_ns = base_max(c->next_ns, base_min(next + period, most));
+    return next - came_ns > PL_EARLY_NS ? next - PL_EARLY_NS : came_ns;
 }
 
 /* Charges what a team that sits has used since then. */
@@ -93,12 +93,15 @@ static void charge(struct pl_seats *s, struct pl_sitter *t, uint64_t now_ns)
 /* It begins to sit or wait, in the class that its model has now, or ends to. */
 static void count(struct pl_seats *s, struct pl_sitter *t, bool begins)
 {
-    t->class = begins ? t->client->claim.class : t->class;
+    const struct pl_claim *claim = &t->client->claim;
+
+    t->class = begins ? claim->class : t->class;
+    t->level = begins ? 2 * claim->class + (claim->deadline_ns > 0) : t->level;
     for (size_t i = 0; i < t->width; i++) {
         _Atomic uint32_t *crowd = &s->crowd[t->cpus[i]];
         uint32_t n = atomic_load_explicit(crowd, memory_order_relaxed);
 
-        s->classes[t->cpus[i]][t->class] += begins ? 1 : -1;
+        s->levels[t->cpus[i]][t->level] += begins ? 1 : -1;
         atomic_store_explicit(crowd, begins ? n + 1 : n - 1, memory_order_relaxed);
     }
 }
@@ -159,8 +162,8 @@ static uint64_t left_to_pay_ns(const struct pl_client *c, uint64_t now_ns)
 
 /* ---- who goes first ---- */
 
-/* Return: it waits for a higher class, and longer than the floor allows: since it sat, or since
- * another one sat for that reason. */
+/* Return: it waits for a higher class, or without a deadline for those with one, and longer than the
+ * floor allows: since it sat, or since another one sat for that reason. */
 static bool starves(const struct pl_seats *s, const struct pl_sitter *t, uint64_t now_ns)
 {
     double unit = t->want.unit_ns > 0 ? t->want.unit_ns : UNIT_NS;
@@ -168,8 +171,8 @@ static bool starves(const struct pl_seats *s, const struct pl_sitter *t, uint64_
     bool below = false;
 
     for (size_t i = 0; i < t->width; i++) {
-        for (unsigned c = t->class + 1; c <= PL_CLASS_MAX; c++) {
-            below |= s->classes[t->cpus[i]][c] > 0;
+        for (unsigned l = t->level + 1; l < LEVELS; l++) {
+            below |= s->levels[t->cpus[i]][l] > 0;
         }
         since = base_max(since, s->fed_ns[t->cpus[i]]);
     }

@@ -22,12 +22,12 @@
  *
  * If a model's claim has a period, its frames are released so far apart on average, but as soon as
  * they come as long as they are at most a second ahead of that, since frames often come in groups
- * (the generic cell rate algorithm, ITU-T I.371). Before its release a frame is computed only if
- * nobody else wants the core.
+ * (the generic cell rate algorithm, ITU-T I.371), and at most a period for each frame in flight
+ * later than they come. Before its release a frame is computed only if nobody else wants the core.
  *
- * No class starves: who waits while a higher class wants his core, for longer than 1 / floor times
- * his next unit, runs one unit before all others, and so does the next one as long after that. They
- * so take at most the floor of a core, and one unit.
+ * Nobody starves: who waits while a higher class wants his core, or without a deadline while models
+ * with one do, for longer than 1 / floor times his next unit, runs one unit before all others, and
+ * so does the next one as long after that. They so take at most the floor of a core, and one unit.
  *
  * One lock guards everything; a team takes it when it sits down, gets up, or was asked to look. One
  * model alone under load never takes it.
@@ -85,10 +85,10 @@ struct pl_sitter {
     size_t width;
     /* guarded by the lock */
     struct pl_want want;
-    uint64_t since_ns; /* it waits since then, or it sits and v has been charged until then */
-    unsigned class;
-    bool seated, waits; /* the team may read them without the lock while it does not wait */
-    unsigned walk;      /* of pl_seats, the last one that looked at it */
+    uint64_t since_ns;     /* it waits since then, or it sits and v has been charged until then */
+    unsigned class, level; /* level: of starving */
+    bool seated, waits;    /* the team may read them without the lock while it does not wait */
+    unsigned walk;         /* of pl_seats, the last one that looked at it */
     TAILQ_ENTRY(pl_sitter) next;  /* of those that sit, or of those that wait */
     struct pl_sitter *next_woken; /* until it is woken */
     bool leaves;
@@ -110,10 +110,12 @@ struct pl_seats *pl_seats_free(struct pl_seats *s);
 void pl_client_init(struct pl_client *c, struct pl_seats *seats);
 /** pl_client_claim() - from now on. */
 void pl_client_claim(struct pl_client *c, const struct pl_claim *claim);
-/** pl_client_release() - a frame comes at @now_ns. Return: when it is released, as above; the
- * claim's deadline counts from then. So whoever sends too many is late himself, and makes nobody
- * late. Those are not counted for later ones. */
-uint64_t pl_client_release(struct pl_client *c, uint64_t now_ns);
+/** pl_client_release() - a frame that came at @came_ns is let in. @in_flight: of its model, before
+ * it. Return: when
+ * it is released, as above; the claim's deadline counts from then. So whoever sends too many is late
+ * himself, and makes nobody late. */
+uint64_t pl_client_release(struct pl_client *c, uint64_t came_ns, uint64_t now_ns,
+                           size_t in_flight);
 
 /** pl_sit() - sits down on all of its cores, when it is the team's turn; one that sits gets up
  * first for who goes before it. Threads: the team's leader, as below. Return: false: it has to end

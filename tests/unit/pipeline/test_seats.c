@@ -309,15 +309,17 @@ TEST(releases_are_a_period_apart_but_for_a_second)
     pl_client_init(&c, NULL);
     claim.period_ns = period;
     pl_client_claim(&c, &claim);
-    for (int i = 0; i < 5; i++) {
-        T_EQ(pl_client_release(&c, second), second);
+    for (size_t i = 0; i < 5; i++) {
+        T_EQ(pl_client_release(&c, second, second, i), second);
     }
-    for (int i = 0; i < 100; i++) { /* a hundred times what it may */
-        T_EQ(pl_client_release(&c, second), second + period);
+    for (size_t i = 1; i < 10; i++) {
+        T_EQ(pl_client_release(&c, second, second, 4 + i), second + i * period);
     }
-    T_EQ(pl_client_release(&c, second + period), second + period);
-    T_EQ(pl_client_release(&c, second + period), second + 2 * period);
-    T_EQ(pl_client_release(&c, 9 * second), 9 * second);
+    for (size_t i = 0; i < 100; i++) { /* a hundred times what it may, done early: no debt */
+        T_EQ(pl_client_release(&c, 4 * second, 4 * second, 0), 4 * second + (i < 3 ? 0 : period));
+    }
+    T_EQ(pl_client_release(&c, 4 * second + period, 4 * second + period, 0), 4 * second + period);
+    T_EQ(pl_client_release(&c, 9 * second, 9 * second, 3), 9 * second);
 }
 
 TEST_MAIN()
