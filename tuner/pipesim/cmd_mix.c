@@ -115,7 +115,7 @@ static void print_reached(const json_t *v)
     if (json_is_true(json_object_get(v, "fell_back"))) {
         puts("These rates cannot all be kept; this plan is fair instead.");
     }
-    if (strcmp(objective, "energy") == 0) {
+    if (strcmp(objective, "energy") == 0 || strcmp(objective, "soonest") == 0) {
         printf("All rates are kept by busy cores of %.3f in all; less than %.3f is not possible.\n",
                value, bound);
     } else if (strcmp(objective, "weighted") == 0) {

@@ -79,7 +79,7 @@ static json_t *models_json(const struct psim_mixed *x)
 
 static json_t *plan_json(const struct psim_mixed *x, bool fell_back)
 {
-    static const char *const OBJECTIVES[] = {"fair", "energy", "weighted"};
+    static const char *const OBJECTIVES[] = {"fair", "energy", "soonest", "weighted"};
     const struct tun_problem *first = x->wishes[0].p;
     const struct tun_mix *mix = &x->plan.mix;
     json_t *kinds = json_array();
@@ -91,9 +91,7 @@ static json_t *plan_json(const struct psim_mixed *x, bool fell_back)
     }
     return json_pack("{s:s,s:b,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "objective",
                      OBJECTIVES[mix->objective], "fell_back", fell_back, "of_wishes", mix->lambda,
-                     "value", mix->value, "bound", mix->bound, "of_bound",
-                     mix->objective == TUN_ENERGY ? mix->bound / mix->value
-                                                  : mix->value / mix->bound,
+                     "value", mix->value, "bound", mix->bound, "of_bound", tun_mix_of_bound(mix),
                      "in_turns", in_turns(x), "models", models_json(x), "kinds", kinds);
 }
 

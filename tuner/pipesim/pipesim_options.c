@@ -72,7 +72,7 @@ static const struct cli_option MIX[] = {
     {"platform", "P", "@platforms @file", "a machine of pipesim list, or a file", TEXT(platform)},
     {"changes", "N", "@none", "changes of cores in a frame's route; default 1", CLI_UNSIGNED,
      AT(changes), 0, 7},
-    {"objective", "O", "fair energy weighted", "what to optimise; default fair", CLI_WORD,
+    {"objective", "O", "fair energy soonest weighted", "what to optimise; default fair", CLI_WORD,
      AT(objective)},
     {"floor", "S", "@none", "share of a core that lower classes keep; default 0", CLI_REAL,
      AT(floor), 0, 0.5},

@@ -193,6 +193,7 @@ static double value_of(const struct search *s, enum tun_share objective, double 
     case TUN_FAIR:
         return (double)BASE_NS_PER_S / ns;
     case TUN_ENERGY:
+    case TUN_SOONEST:
         return cost / (double)BASE_NS_PER_S;
     default:
         return base_max(wished(s) - cost / (double)BASE_NS_PER_S, 0.0);
@@ -224,7 +225,7 @@ static int divide(struct tun_columns *c, struct tun_division *d)
 {
     int r = tun_columns_divide(c, d);
 
-    if (r == 0 && c->objective == TUN_ENERGY && !d->kept) {
+    if (r == 0 && tun_least_cost(c->objective) && !d->kept) {
         c->objective = TUN_FAIR;
     }
     return r;
@@ -271,6 +272,11 @@ int tun_mix_solve(const struct tun_wish *wishes, size_t count, enum tun_share ob
     free(s.path.cost);
     free(s.path.to);
     return r;
+}
+
+double tun_mix_of_bound(const struct tun_mix *m)
+{
+    return tun_least_cost(m->objective) ? m->bound / m->value : m->value / m->bound;
 }
 
 void tun_mix_deinit(struct tun_mix *m)

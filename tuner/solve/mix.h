@@ -11,9 +11,11 @@
  *
  *     TUN_FAIR      max lambda:                     sum_r x_mr = lambda rate_m
  *     TUN_ENERGY    min sum_mrk x_mr a_r[k] e_k:    sum_r x_mr = rate_m
+ *     TUN_SOONEST   min sum_mrk x_mr a_r[k]:        sum_r x_mr = rate_m
  *     TUN_WEIGHTED  max sum_m weight_m x_m:         sum_r x_mr = x_m <= rate_m
  *
- * with e_k = tun_core_price(). All are tun_divide() with a column for each choice of a route for
+ * with e_k = tun_core_price(). TUN_SOONEST has the least mean time that a frame is computed, so the
+ * fastest cores are filled first. All are tun_divide() with a column for each choice of a route for
  * every model, the cheapest of which has each model's cheapest route: a shortest path over (unit,
  * EP, changes left). Whole copies of a model and pipelines are routes. With TUN_WEIGHTED a column
  * may leave models out, for their weight; the fewest weighted frames are left out.
@@ -42,11 +44,12 @@ struct tun_dealt { /* to a route of a model */
 };
 
 struct tun_mix {
-    enum tun_share objective; /* as asked; TUN_FAIR instead of TUN_ENERGY if not all is kept */
+    enum tun_share objective; /* as asked; TUN_FAIR instead of a least cost if not all is kept */
     double lambda;            /* the least part of a wish that is given; at least 1: all are kept */
-    /* FAIR: lambda; ENERGY: the sum of busy cores times e_k; WEIGHTED: weighted frames a second */
+    /* FAIR: lambda; ENERGY: the sum of busy cores times e_k; SOONEST: busy cores; WEIGHTED: weighted
+     * frames a second */
     double value;
-    double bound;              /* value is at most this, with ENERGY at least */
+    double bound;              /* value is at most this, of a least cost at least */
     double worth[PL_EP_MAX];   /* by how much a small part of a core more betters value, a core */
     double limits[PL_EP_MAX];  /* worth times cores, in parts that sum to 1; all 0: no cores limit
                                 * it */
@@ -64,6 +67,8 @@ struct tun_mix {
 int tun_mix_solve(const struct tun_wish *wishes, size_t count, enum tun_share objective,
                   size_t changes, double part, struct tun_mix *ret);
 void tun_mix_deinit(struct tun_mix *m);
+/** tun_mix_of_bound() - Return: how near it is to what these cores could ever do, 0..1. */
+double tun_mix_of_bound(const struct tun_mix *m);
 
 /** tun_route_load() - what a frame of the route takes of the cores. @ret_ns: [ep_count]. */
 void tun_route_load(const struct tun_problem *p, const struct tun_route *r, double *ret_ns);

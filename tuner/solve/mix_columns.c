@@ -13,16 +13,21 @@ double tun_core_price(const struct tun_problem *p, size_t ep)
     return known ? p->eps[ep].watts : p->eps[ep].speed;
 }
 
+double tun_time_price(enum tun_share objective, const struct tun_problem *p, size_t ep)
+{
+    return objective == TUN_ENERGY ? tun_core_price(p, ep) : objective == TUN_SOONEST ? 1 : 0;
+}
+
 static double cheapest(void *arg, const double *price, double *ret_load, void *ret_column)
 {
     const struct tun_columns *c = arg;
     const struct tun_problem *first = c->wishes[0].p;
     size_t eps = first->ep_count;
-    double load[PL_EP_MAX], all[PL_EP_MAX], energy[PL_EP_MAX], sum = 0;
+    double load[PL_EP_MAX], all[PL_EP_MAX], time[PL_EP_MAX], sum = 0;
 
     for (size_t k = 0; k < eps; k++) {
-        energy[k] = c->objective == TUN_ENERGY ? tun_core_price(first, k) : 0;
-        all[k] = price[k] + price[eps] * energy[k];
+        time[k] = tun_time_price(c->objective, first, k);
+        all[k] = price[k] + price[eps] * time[k];
     }
     memset(ret_load, 0, (eps + 1) * sizeof(*ret_load));
     memset(ret_column, 0, c->count * c->way_bytes);
@@ -39,7 +44,7 @@ static double cheapest(void *arg, const double *price, double *ret_load, void *r
         }
         for (size_t k = 0; k < eps; k++) {
             ret_load[k] += w->rate * load[k];
-            ret_load[eps] += w->rate * load[k] * energy[k];
+            ret_load[eps] += w->rate * load[k] * time[k];
         }
         sum += w->rate * cost;
     }
