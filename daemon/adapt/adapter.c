@@ -159,8 +159,9 @@ static void keep_known(struct dmn_model *m, uint64_t now_ns)
     struct dmn_adapt_model *a = m->adapt;
     struct pl_plan kept;
 
-    if (now_ns - a->known_ns >= GOOD_NS && dmn_kept_suits(m) && a->verify_left == 0 && !a->job &&
-        now_ns - a->epoch_ns > LASTING_NS && now_ns - a->state_ns > LASTING_NS) {
+    if (now_ns - a->known_ns >= GOOD_NS && !dmn_together(m) && dmn_kept_suits(m) &&
+        a->verify_left == 0 && !a->job && now_ns - a->epoch_ns > LASTING_NS &&
+        now_ns - a->state_ns > LASTING_NS) {
         a->known_ns = now_ns;
         if (!dmn_kept_plan(m, &kept) || !pl_plan_equal(&kept, pl_current_plan(m->pipe))) {
             dmn_kept_save(m);

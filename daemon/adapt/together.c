@@ -109,7 +109,7 @@ static bool is_other(const struct dmn_adapt *adapt, const struct dmn_mix *x, cha
     for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
         const struct dmn_mixed *was = mixed(x, m);
 
-        if (!was || memcmp(&was->wishes, &m->wishes, sizeof(m->wishes)) != 0 ||
+        if (!was || !dmn_wishes_equal(&was->wishes, &m->wishes) ||
             was->pinned != dmn_origin_pinned(m->origin)) {
             snprintf(ret, bytes, "%s %s", m->name,
                      !was                                          ? "came"
@@ -198,7 +198,7 @@ static double gain(const struct dmn_mix *x)
     if (!(x->served_lambda > 0)) {
         return INFINITY;
     }
-    return mix->objective == TUN_ENERGY && x->served_lambda >= 1
+    return tun_least_cost(mix->objective) && x->served_lambda >= 1
                ? x->served_value / mix->value - 1
                : worth(mix->lambda) / worth(x->served_lambda) - 1;
 }
@@ -236,12 +236,12 @@ static void describe(const struct dmn_together_job *j, char *ret, size_t bytes)
     const struct tun_mix *mix = &j->mix->promise.mix;
 
     if (j->mix->apart) {
-        snprintf(ret, bytes, "%s; models are planned each for itself", j->why);
+        snprintf(ret, bytes, "%s; each is planned for itself", j->why);
     } else {
         snprintf(ret, bytes,
                  "%s; one plan for %zu models gives %.2f of their wishes, %.1f %% of what these "
                  "cores could ever do",
-                 j->why, j->mix->count, mix->lambda, 100 * mix->lambda / mix->bound);
+                 j->why, j->mix->count, mix->lambda, 100 * tun_mix_of_bound(mix));
     }
 }
 
@@ -383,7 +383,7 @@ void dmn_together_step(struct dmn_adapt *adapt, uint64_t now_ns)
     }
     if (apart) {
         j->cause = DMN_CAUSE_MODELS;
-        snprintf(j->why, sizeof(j->why), "no several models with a rate are left");
+        snprintf(j->why, sizeof(j->why), "fewer than two models, or none with a rate");
     } else if (!is_due(adapt, now_ns, j)) {
         job_free(j);
         return;

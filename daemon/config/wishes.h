@@ -29,5 +29,10 @@ int dmn_wishes_read(const json_t *from, struct dmn_wishes *ret, const char **ret
 /** dmn_wishes_json() - Return: an object with these keys, owned by the caller; NULL: out of
  * memory. */
 json_t *dmn_wishes_json(const struct dmn_wishes *w);
+static inline bool dmn_wishes_equal(const struct dmn_wishes *a, const struct dmn_wishes *b)
+{
+    return a->rate == b->rate && a->weight == b->weight && a->class == b->class &&
+           a->deadline_ms == b->deadline_ms && a->max_share == b->max_share;
+}
 /** dmn_wishes_claim() - Return: what its teams have of the seats. */
 struct pl_claim dmn_wishes_claim(const struct dmn_wishes *w);

@@ -13,7 +13,11 @@
 #define STEPS 16u  /* that find mu */
 #define ROUNDING 1e-9
 #define LEAST_PART 1e-3 /* of what its weight is worth, for a model without a rate */
-#define AWAY 64.0       /* times: what a unit costs where a user's plan does not run it */
+#define AWAY 1e6        /* times: what a unit costs where a user's plan does not run it */
+
+/* What is optimised for several models, by planner.objective. */
+static const enum tun_share SHARES[] = {
+    [TUN_THROUGHPUT] = TUN_FAIR, [TUN_LATENCY] = TUN_SOONEST, [TUN_POWER] = TUN_ENERGY};
 
 /* ---- what is known ---- */
 
@@ -100,7 +104,7 @@ int dmn_mix_take(const struct dmn_models *models, bool apart, struct dmn_mix *re
     *ret = DMN_MIX_NULL;
     ret->apart = apart;
     ret->floor = (double)dmn_config_int(config, DMN_KEY_PLANNER_FLOOR) / 100;
-    ret->objective = dmn_goal_config(config).objective == TUN_POWER ? TUN_ENERGY : TUN_FAIR;
+    ret->objective = SHARES[dmn_goal_config(config).objective];
     if (count == 0 || count > TUN_MIX_MAX) {
         return count ? -E2BIG : -ENODATA;
     }
@@ -130,13 +134,15 @@ void dmn_mix_deinit(struct dmn_mix *x)
 
 /* ---- rates ---- */
 
-/* Sets the rates of models that wish none, for @mu, which is theirs alone at 1. */
+/* Sets the rates: of models that wish none, for @mu; of none more than its max_share is good for.
+ * @alone: of each if it had all cores. */
 static void set_rates(struct dmn_mix *x, const double *alone, double mu)
 {
     for (size_t i = 0; i < x->count; i++) {
         const struct dmn_wishes *w = &x->models[i].wishes;
 
-        x->wishes[i].rate = w->rate > 0 ? w->rate : mu * w->weight * alone[i];
+        x->wishes[i].rate =
+            base_min(w->rate > 0 ? w->rate : mu * w->weight * alone[i], w->max_share * alone[i]);
     }
 }
 
@@ -153,7 +159,7 @@ static bool keeps(const struct dmn_mix *x)
 
 static int find_rates(struct dmn_mix *x)
 {
-    double alone[TUN_MIX_MAX], least = LEAST_PART, most = 0;
+    double alone[TUN_MIX_MAX] = {0}, least = LEAST_PART, most = 0;
     size_t wished = 0;
 
     for (size_t i = 0; i < x->count; i++) {
@@ -202,7 +208,7 @@ static void see_served(struct dmn_mix *x)
     }
     for (size_t k = 0; k < p->ep_count; k++) {
         most = base_max(most, busy[k]);
-        x->served_value += busy[k] * p->eps[k].cores * tun_core_price(p, k);
+        x->served_value += busy[k] * p->eps[k].cores * tun_time_price(x->objective, p, k);
     }
     x->served_lambda = 1 / most;
 }

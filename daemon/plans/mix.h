@@ -6,7 +6,8 @@
  * A model with a rate is planned for it. One without is planned for what its weight is worth of the
  * cores' time: its rate is mu weight over the core time of its frame, with the largest mu that
  * keeps all wished rates; without any wished rate, the largest that the cores have. Rates that
- * cannot all be kept are kept in part, the same part of each.
+ * cannot all be kept are kept in part, the same part of each. No model is planned for more than its
+ * max_share of what all cores could do for it.
  *
  * Plain data: dmn_mix_take() copies what the loop thread knows, and any thread may go on with it.
  */
@@ -37,7 +38,7 @@ struct dmn_mix {
     struct tun_wish wishes[TUN_MIX_MAX];
     struct tun_promise promise; /* owned */
     /* of the plans that served when it was taken, with the rates that are planned for: as
-     * promise.mix.lambda; and with TUN_ENERGY as value */
+     * promise.mix.lambda; and of a least cost as value */
     double served_lambda, served_value;
     bool served_holds; /* all deadlines by these plans */
 };
