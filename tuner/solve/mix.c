@@ -279,6 +279,17 @@ double tun_mix_of_bound(const struct tun_mix *m)
     return tun_least_cost(m->objective) ? m->bound / m->value : m->value / m->bound;
 }
 
+double tun_fairness(const double *x, size_t count)
+{
+    double sum = 0, squares = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        sum += x[i];
+        squares += x[i] * x[i];
+    }
+    return squares > 0 ? sum * sum / ((double)count * squares) : 1;
+}
+
 void tun_mix_deinit(struct tun_mix *m)
 {
     free(m->dealt);

@@ -70,5 +70,9 @@ void tun_mix_deinit(struct tun_mix *m);
 /** tun_mix_of_bound() - Return: how near it is to what these cores could ever do, 0..1. */
 double tun_mix_of_bound(const struct tun_mix *m);
 
+/** tun_fairness() - how equal parts are: J = (sum x)^2 / (count sum x^2), from 1 / count (one has
+ * all) to 1 (all are equal, also all 0). @x: [count >= 1], 0 or more. Source: R. Jain, D. Chiu,
+ * W. Hawe, A Quantitative Measure of Fairness and Discrimination, DEC-TR-301, 1984. */
+double tun_fairness(const double *x, size_t count);
 /** tun_route_load() - what a frame of the route takes of the cores. @ret_ns: [ep_count]. */
 void tun_route_load(const struct tun_problem *p, const struct tun_route *r, double *ret_ns);

@@ -257,6 +257,14 @@ TEST(one_model_and_more_changes)
     }
 }
 
+TEST(equal_parts_are_fair)
+{
+    T_NEAR(tun_fairness((double[]){0.3, 0.3, 0.3}, 3), 1, 1e-12);
+    T_NEAR(tun_fairness((double[]){0, 0.7, 0, 0}, 4), 0.25, 1e-12);
+    T_NEAR(tun_fairness((double[]){1, 2, 3}, 3), 36.0 / 42, 1e-12);
+    T_NEAR(tun_fairness((double[]){0, 0}, 2), 1, 0);
+}
+
 TEST(what_makes_no_sense_is_refused)
 {
     struct tun_mix mix;
