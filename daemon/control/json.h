@@ -23,7 +23,9 @@ struct dmn_config;
 struct dmn_control;
 struct dmn_failed_models;
 struct dmn_machine;
+struct dmn_mix;
 struct dmn_model;
+struct dmn_models;
 
 /** dmn_json_positive() - a number; null: it is unknown, so 0 or less. */
 static inline json_t *dmn_json_positive(double x)
@@ -45,6 +47,10 @@ static inline json_t *dmn_json_cores(const uint16_t *cpus, size_t count)
 /** dmn_status_json() - the reply of Status. @model: only this one; "": all. */
 json_t *dmn_status_json(struct dmn_control *control, const char *model);
 extern const char *const dmn_policy_names[]; /* by enum ipc_policy */
+/* mix_methods.c */
+/** dmn_mix_json() - a plan for all models, as PlanMix and Status tell it. @models: those that
+ * serve. */
+json_t *dmn_mix_json(const struct dmn_mix *x, const struct dmn_models *models);
 /* sensors_json.c */
 /** dmn_sensors_json() - "sensors" of Status, with gpio; what is unknown is null. */
 json_t *dmn_sensors_json(const struct dmn_machine *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PlanMix: one plan for all models. Solved as queued work on copies. */
+/* One plan for all models: as JSON; and PlanMix, which solves one as queued work on copies. */
 #include "daemon/config/config.h"
 #include "daemon/control/json.h"
 #include "daemon/control/methods.h"
@@ -11,32 +11,66 @@ struct job {
     struct dmn_control *control;
     struct dmn_call *call; /* held by the job until it is done */
     struct dmn_mix mix;
-    json_t *result; /* owned */
     int error;
 };
 
-static json_t *models_json(const struct dmn_mix *x)
+/* Frames a second that the plan gives: of a wished rate, no more than that. */
+static double given(const struct dmn_mix *x, size_t i)
 {
-    const struct tun_promise *promise = &x->promise;
-    json_t *models = json_array();
+    double part = x->promise.mix.given[i];
 
-    for (size_t i = 0; i < x->count; i++) {
-        const struct dmn_mixed *m = &x->models[i];
-        char plan[PL_PLAN_TEXT_MAX];
-        json_t *row = json_pack("{s:s, s:f, s:f, s:f, s:o}", "model", m->name, "wished",
-                                m->wishes.rate, "rate",
-                                x->wishes[i].rate * base_min(promise->mix.given[i],
-                                                             m->wishes.rate > 0 ? 1.0 : INFINITY),
-                                "part", promise->mix.given[i], "bound_ms",
-                                dmn_json_positive(promise->answer.bound_ns[i] / 1e6));
+    return x->wishes[i].rate * (x->models[i].wishes.rate > 0 ? base_min(part, 1.0) : part);
+}
 
-        if (m->plan.stage_count > 0) {
-            tun_plan_text(&m->p, &m->plan, plan);
+/* Which part of each EP's cores the model's frames take. */
+static void busy_of(const struct dmn_mix *x, size_t i, double ret[PL_EP_MAX])
+{
+    const struct tun_mix *mix = &x->promise.mix;
+    const struct tun_problem *p = &x->models[i].p;
+    double ns[PL_EP_MAX];
+
+    memset(ret, 0, PL_EP_MAX * sizeof(*ret));
+    for (size_t r = 0; r < mix->count; r++) {
+        if (mix->dealt[r].model == i) {
+            tun_route_load(p, &mix->dealt[r].route, ns);
+            for (size_t k = 0; k < p->ep_count; k++) {
+                ret[k] += given(x, i) * mix->dealt[r].share * ns[k] / 1e9 / p->eps[k].cores;
+            }
         }
-        json_object_set_new(row, "plan", m->plan.stage_count > 0 ? json_string(plan) : json_null());
-        json_array_append_new(models, row);
     }
-    return models;
+}
+
+static bool serves(const struct dmn_mixed *m, const struct dmn_models *models)
+{
+    const struct dmn_model *now = dmn_model_find(models, m->name);
+
+    return now && now->loaded_ns == m->loaded_ns &&
+           pl_plan_equal(pl_current_plan(now->pipe), &m->plan);
+}
+
+static json_t *model_json(const struct dmn_mix *x, size_t i, const double *busy, bool all_serve)
+{
+    const struct dmn_mixed *m = &x->models[i];
+    const struct tun_promise *promise = &x->promise;
+    double cores = 0, all = 0, costs = 0, bound_ns = promise->answer.bound_ns[i];
+    char plan[PL_PLAN_TEXT_MAX];
+    json_t *takes = json_object();
+
+    for (size_t k = 0; k < m->p.ep_count; k++) {
+        json_object_set_new(takes, m->p.eps[k].name, json_real(busy[k]));
+        cores += busy[k] * m->p.eps[k].cores;
+        all += m->p.eps[k].cores;
+        costs += promise->mix.limits[k] * busy[k];
+    }
+    if (m->plan.stage_count > 0) {
+        tun_plan_text(&m->p, &m->plan, plan);
+    }
+    return json_pack("{s:s, s:f, s:f, s:f, s:o, s:o, s:o, s:f, s:f, s:o}", "model", m->name,
+                     "wished", m->wishes.rate, "rate", given(x, i), "part", promise->mix.given[i],
+                     "bound_ms", dmn_json_positive(bound_ns / 1e6), "served_bound_ms",
+                     dmn_json_positive((all_serve ? bound_ns : x->served_bound_ns[i]) / 1e6),
+                     "busy", takes, "share", cores / all, "costs", costs, "plan",
+                     m->plan.stage_count > 0 ? json_string(plan) : json_null());
 }
 
 /* Which deadline may be missed, where, and who breaks it; null: all hold, or there is none. */
@@ -58,26 +92,51 @@ static json_t *refusal_json(const struct dmn_mix *x)
                      "text", tun_refusal_text(a, core, late, model, text));
 }
 
-static json_t *mix_json(const struct dmn_mix *x)
+/* How near the plans come to the bound that served when the mix was made; 0: unknown. */
+static double served_reached(const struct dmn_mix *x)
 {
     const struct tun_mix *mix = &x->promise.mix;
+
+    return !tun_least_cost(mix->objective) ? x->served_lambda / mix->bound
+           : x->served_value > 0           ? mix->bound / x->served_value
+                                           : 0;
+}
+
+json_t *dmn_mix_json(const struct dmn_mix *x, const struct dmn_models *models)
+{
+    static const char *const objectives[] = {
+        [TUN_FAIR] = "fair", [TUN_ENERGY] = "energy", [TUN_SOONEST] = "soonest"};
+    const struct tun_mix *mix = &x->promise.mix;
     const struct tun_problem *p = &x->models[0].p;
-    json_t *cores = json_array();
-    bool due = false, rates = false;
+    json_t *rows = json_array(), *cores = json_array();
+    double parts[TUN_MIX_MAX], busy[PL_EP_MAX], sum[PL_EP_MAX] = {0};
+    bool due = false, rates = false, all_serve = true;
 
     for (size_t i = 0; i < x->count; i++) {
         due |= x->models[i].wishes.deadline_ms > 0;
         rates |= x->models[i].wishes.rate > 0;
+        all_serve &= x->models[i].pinned || serves(&x->models[i], models);
+        parts[i] = given(x, i) / x->wishes[i].rate;
+    }
+    for (size_t i = 0; i < x->count; i++) {
+        busy_of(x, i, busy);
+        json_array_append_new(rows, model_json(x, i, busy, all_serve));
+        for (size_t k = 0; k < p->ep_count; k++) {
+            sum[k] += busy[k];
+        }
     }
     for (size_t k = 0; k < p->ep_count; k++) {
         json_array_append_new(cores, json_pack("{s:s, s:I, s:f, s:f}", "ep", p->eps[k].name,
-                                               "cores", (json_int_t)p->eps[k].cores, "busy",
-                                               mix->busy[k], "limits", mix->limits[k]));
+                                               "cores", (json_int_t)p->eps[k].cores, "busy", sum[k],
+                                               "limits", mix->limits[k]));
     }
-    return json_pack("{s:o, s:o, s:f, s:f, s:f, s:b, s:b, s:o}", "models", models_json(x), "cores",
-                     cores, "of_wishes", mix->lambda, "bound", mix->bound, "of_bound",
-                     mix->lambda / mix->bound, "rates", rates, "deadlines", due, "refused",
-                     refusal_json(x));
+    return json_pack("{s:o, s:o, s:s, s:f, s:f, s:f, s:b, s:o, s:f, s:b, s:b, s:o}", "models", rows,
+                     "cores", cores, "objective", objectives[mix->objective], "of_wishes",
+                     mix->lambda, "bound", mix->bound, "of_bound", tun_mix_of_bound(mix), "serves",
+                     all_serve, "served_of_bound",
+                     dmn_json_positive(all_serve ? tun_mix_of_bound(mix) : served_reached(x)),
+                     "fairness", tun_fairness(parts, x->count), "rates", rates, "deadlines", due,
+                     "refused", refusal_json(x));
 }
 
 static void run(struct dmn_job *work)
@@ -85,7 +144,6 @@ static void run(struct dmn_job *work)
     struct job *j = base_container_of(work, struct job, work);
 
     j->error = dmn_mix_solve(&j->mix);
-    j->result = j->error ? NULL : mix_json(&j->mix);
 }
 
 static void done(struct dmn_job *work)
@@ -94,13 +152,13 @@ static void done(struct dmn_job *work)
 
     if (j->control->models->stopping) {
         dmn_call_error(j->call, "Busy", "the daemon is stopping");
-    } else if (!j->result) {
+    } else if (j->error) {
         dmn_call_error(j->call, "Unsupported", "%s",
                        j->error == -ENOMEM ? "out of memory" : "no plan was found");
     } else {
-        dmn_call_reply(j->call, json_pack("{s:O}", "mix", j->result), false);
+        dmn_call_reply(j->call,
+                       json_pack("{s:o}", "mix", dmn_mix_json(&j->mix, j->control->models)), false);
     }
-    json_decref(j->result);
     dmn_mix_deinit(&j->mix);
     free(j);
 }

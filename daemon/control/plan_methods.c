@@ -32,7 +32,7 @@ struct job {
     struct dmn_spread_query *query; /* over boards, owned; NULL: none */
     bool fixed;                     /* the route is not planned */
     json_t *route;                  /* of an explanation, owned */
-    json_t *chosen;                 /* of an explanation, owned */
+    json_t *chosen, *mix;           /* of an explanation, owned */
     json_t *result;                 /* owned */
     int error;
 };
@@ -46,6 +46,7 @@ static void job_free(struct job *j)
     }
     json_decref(j->route);
     json_decref(j->chosen);
+    json_decref(j->mix);
     json_decref(j->result);
     free(j->solution);
     free(j);
@@ -291,6 +292,7 @@ static void explain_run(struct job *j)
     }
     if (j->result) {
         json_object_set(j->result, "chosen", j->chosen);
+        json_object_set(j->result, "mix", j->mix);
     }
 }
 
@@ -321,6 +323,17 @@ static json_t *chosen_json(const struct dmn_model *m)
              : json_null();
 }
 
+/* The plan for all models, if this one is served by it, and which of its models that is. */
+static json_t *mix_json(const struct dmn_control *control, const struct dmn_model *m)
+{
+    const struct dmn_mix *mix = control->plans->mix;
+    json_t *json =
+        mix && m->origin.from == DMN_FROM_MIX ? dmn_mix_json(mix, control->models) : json_null();
+
+    json_object_set_new(json, "model", json_string(m->name));
+    return json;
+}
+
 void dmn_method_plan_explain(struct dmn_call *c, struct dmn_model *m)
 {
     struct tun_sample *samples = NULL;
@@ -348,6 +361,7 @@ void dmn_method_plan_explain(struct dmn_call *c, struct dmn_model *m)
     dmn_model_busy(m, j->explain.busy);
     take_route(j, m);
     j->chosen = chosen_json(m);
+    j->mix = mix_json(c->control, m);
     j->run = explain_run;
     j->done = answer;
     j->key = "explanation";

@@ -7,6 +7,7 @@
 #include "daemon/frames/stream.h"
 #include "daemon/machine/cgroup_limits.h"
 #include "daemon/machine/machine.h"
+#include "daemon/plans/plans.h"
 #include "governor/machine_state.h"
 #include "governor/topology.h"
 #include "pipeline/plan_move.h"
@@ -235,6 +236,13 @@ static json_t *refusals_json(const struct dmn_frames *f)
 
 /* ---- */
 
+static json_t *mix_json(const struct dmn_control *control)
+{
+    const struct dmn_mix *mix = control->plans->mix;
+
+    return mix ? dmn_mix_json(mix, control->models) : json_null();
+}
+
 json_t *dmn_status_json(struct dmn_control *control, const char *model)
 {
     json_t *models = json_array();
@@ -251,7 +259,7 @@ json_t *dmn_status_json(struct dmn_control *control, const char *model)
     }
     return json_pack(
         "{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:s, s:o, s:o, "
-        "s:o}",
+        "s:o, s:o}",
         "state", dmn_state_names[control->host->state(control->host->ctx)], "version",
         PIPED_VERSION, "uptime_s", (double)(base_now_ns() - control->host->started_ns) / 1e9, "pid",
         (int)getpid(), "models", models, "eps", eps_json(control), "cpus", cpus_json(control),
@@ -260,5 +268,5 @@ json_t *dmn_status_json(struct dmn_control *control, const char *model)
         "failed_models", dmn_failed_json(&control->models->failed), "memory", memory_json(control),
         "cpu_features", krn_cpu_names(krn_cpu_features(), features), "boards",
         dmn_boards_json(control->boards), "refusals", refusals_json(control->frames), "loop",
-        loop_json(control));
+        loop_json(control), "mix", mix_json(control));
 }

@@ -263,8 +263,9 @@ const struct dmn_history_event *dmn_history_chosen(const struct dmn_history *h, 
 
 const char *dmn_event_chooser(const struct dmn_history_event *e)
 {
-    bool decided = e->cause > DMN_CAUSE_NONE && e->cause < DMN_CAUSE_START &&
-                   e->cause != DMN_CAUSE_GPIO; /* the button asks for a retune */
+    bool decided = (e->cause > DMN_CAUSE_NONE && e->cause < DMN_CAUSE_START &&
+                    e->cause != DMN_CAUSE_GPIO) || /* the button asks for a retune */
+                   e->cause == DMN_CAUSE_MODELS;
 
     if (e->outcome == DMN_OUTCOME_SERVING) {
         return "start";

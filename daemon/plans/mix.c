@@ -326,6 +326,9 @@ static int see_promised(struct dmn_mix *x)
     error = error ? error : tun_lanes_init(x->wishes, &served, false, &lanes);
     error = error ? error : tun_promise_admit(x->wishes, x->count, x->floor, &lanes, &answer);
     x->served_holds = !error && answer.refusal == TUN_ADMITTED;
+    if (x->served_holds) {
+        memcpy(x->served_bound_ns, answer.bound_ns, sizeof(answer.bound_ns));
+    }
     tun_lanes_deinit(&lanes);
     return error;
 }

@@ -40,13 +40,14 @@ struct dmn_mix {
     /* of the plans that served when it was taken, with the rates that are planned for: as
      * promise.mix.lambda; and of a least cost as value */
     double served_lambda, served_value;
-    bool served_holds; /* all deadlines by these plans */
+    bool served_holds; /* all deadlines by these plans, which then keep these bounds; 0: none */
+    double served_bound_ns[TUN_MIX_MAX];
 };
 #define DMN_MIX_NULL ((struct dmn_mix){0})
 
 /** dmn_mix_take() - of all models that serve here, with floor and objective of the configuration.
- * @apart: each is to be planned for itself. @ret: dmn_mix_deinit(), also after a failure. Threads: the loop thread. Return: 0; -ENODATA:
- * there is none; -E2BIG: more than TUN_MIX_MAX; -ENOMEM. */
+ * @apart: each is to be planned for itself. @ret: dmn_mix_deinit(), also after a failure. Threads:
+ * the loop thread. Return: 0; -ENODATA: there is none; -E2BIG: more than TUN_MIX_MAX; -ENOMEM. */
 int dmn_mix_take(const struct dmn_models *models, bool apart, struct dmn_mix *ret);
 /** dmn_mix_solve() - Threads: any; takes some milliseconds, seconds with dozens of models. Return:
  * 0 or -errno. */
