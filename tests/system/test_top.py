@@ -54,6 +54,17 @@ def full_status():
             "boards": boards, "memory": {"resident_bytes": 123 << 20}, "failed_models": []}
 
 
+def wish(status):
+    """net has wishes, and all models are planned together."""
+    net = status["models"][0]
+    net["wishes"] = {"rate": 60, "weight": 1, "class": 0, "deadline_ms": 40, "max_share": 1}
+    net["frames"].update(due=400, late=10)
+    row = {"model": "net", "rate": 42.5, "share": 0.61, "served_bound_ms": 18.1, "busy": {"big": 0.98, "little": 0.31}}
+    refused = {"text": "Frames of net may be late on big, core 1 of 4: unit 3 of net runs too long."}
+    status["mix"] = {"models": [row], "cores": [{"ep": "big", "limits": 0.9}, {"ep": "little", "limits": 0.1}], "rates": True,
+                     "of_wishes": 0.708, "served_of_bound": 0.972, "refused": refused}
+
+
 def event(number):
     return {"id": number, "at": "2026-03-01T10:20:%02d.123Z" % number, "model": ODD if number % 2 else "net", "cause": "heat",
             "detail": "cpu4-7 may only reach 1.8 of 2.4 GHz, number %d" % number, "algorithm": "exact", "outcome": "serving",
@@ -169,12 +180,17 @@ def text_of_a_real_daemon():
 
 def text_of_everything():
     with FakeDaemon() as d:
+        wish(d.status)
         text, _ = once(d.path)
     only_text(text)
     check("net-1234abcd" not in text, "a decision of a segment:", text)
     has(text, "50.0", "0-1@bigx4|2-3@littlex2", "+100 %", "0-1@here|2-3@b2*600+b3*400", "3 sent again", "7 wholly here",
         "1000", "by heat", "81.5 C (above its trip point)", "12.2 %", "heat: serving by exact, 100.0 to 80.0 frames/s",
         "60 %", "-20 %", "+50 %",
+        "is to have 60 frames/s, each due within 40 ms  late 2.5 %",
+        "planned: 42.5 frames/s, each within 18.1 ms, with 98 % of big and 31 % of little",
+        "one plan: 97.2 % of what these cores could ever do, limited by big", "not all rates can be kept: 70.8 % of each can",
+        "Frames of net may be late on big, core 1 of 4: unit 3 of net runs too long.",
         "there", "away", "2 h", "8192", "e?[2Jv?il?1m???\u6885\u82b1-\u00e9", "\u2588")
     for line in text.splitlines():
         check(sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line) <= 80, line)
@@ -242,6 +258,16 @@ def sizes_and_keys():
 
 
 @in_a_terminal
+def wishes_fit_a_terminal():
+    with FakeDaemon() as d:
+        wish(d.status)
+        with top(d.path) as t:
+            t.wait(lambda x: all(w in x for w in ("wished   late", "60  2.5 %", "61 %", "planned: 42.5 frames/s")))
+            t.send("q")
+            equal(t.wait_end(), 0)
+
+
+@in_a_terminal
 def ascii_where_the_locale_has_no_more():
     with FakeDaemon() as d, top(d.path, LC_ALL="C") as t:
         t.wait(lambda x: "####" in x and "50.0" in x)
@@ -300,5 +326,6 @@ def an_unknown_terminal():
         has(t.text(), "is not known", "--once")
 
 
-main([text_of_a_real_daemon, text_of_everything, text_without_utf8, sizes_and_keys, ascii_where_the_locale_has_no_more,
-      signals_restore_the_terminal, a_daemon_that_is_restarted, a_daemon_that_does_not_answer, an_unknown_terminal])
+main([text_of_a_real_daemon, text_of_everything, text_without_utf8, sizes_and_keys, wishes_fit_a_terminal,
+      ascii_where_the_locale_has_no_more, signals_restore_the_terminal, a_daemon_that_is_restarted,
+      a_daemon_that_does_not_answer, an_unknown_terminal])

@@ -66,11 +66,57 @@ static void print_figures(const json_t *e)
     }
     cli_table_add(&t, "bound\t%s\t-\t-", ctl_known(e, "bound_fps", "%.1f").text);
     cli_table_print(&t);
-    print_reached(e);
+    if (!json_is_object(json_object_get(e, "mix"))) {
+        print_reached(e);
+    }
     if (at) {
         shown_printf("  measured at %s by the last retune; no frame came since\n", at);
     }
     print_past(e);
+}
+
+/* "97.2%:0-20@big|21-52@little;2.8%:0-52@little" */
+static void print_routes(const char *plan)
+{
+    struct cli_table t = {.align = "rw", .indent = 2};
+
+    if (!strchr(plan, ';')) {
+        return;
+    }
+    cli_table_add(&t, "of frames\troute");
+    for (const char *route = plan; *route; route += strcspn(route, ";"), route += *route == ';') {
+        int share = (int)strcspn(route, ":"), stages = (int)strcspn(route, ";") - share - 1;
+
+        cli_table_add(&t, "%.*s\t%.*s", share, route, base_max(stages, 0), route + share + 1);
+    }
+    cli_table_print(&t);
+}
+
+/* What one plan for all models says of it: which part of the cores it gets, and why no more. */
+static void print_mix(const json_t *mix, const char *plan)
+{
+    const json_t *row =
+        json_text_same(json_object_get(mix, "models"), "model", json_object_get(mix, "model"));
+    struct cli_table t = {.align = "lrrr", .indent = 2};
+
+    if (!row) {
+        return;
+    }
+    ctl_print_wrapped(ctl_mix_reaches(mix).text, 0);
+    ctl_print_wishes_kept(mix);
+    ctl_print_under("", 0, "It gives this model %s.", ctl_mix_gives(row).text);
+    print_routes(plan);
+    printf("\n");
+    cli_table_add(&t, "cores\tthis model\tall models\tlimit the plan by");
+    json_text_each(json_object_get(mix, "cores"), i, of) {
+        const char *ep = ctl_text(of, "ep");
+
+        cli_table_add(&t, "%s\t%.0f %%\t%.0f %%\t%.0f %%", ep,
+                      100 * json_number_value(json_object_get(json_object_get(row, "busy"), ep)),
+                      100 * ctl_real(of, "busy"), 100 * ctl_real(of, "limits"));
+    }
+    cli_table_print(&t);
+    printf("\nAlone on these cores:\n");
 }
 
 static void print_stages(const json_t *e)
@@ -105,7 +151,9 @@ static void print_runners_up(const json_t *e)
         printf("\nNo other plan comes near.\n");
         return;
     }
-    printf("\nRunners-up, by the same costs:\n");
+    puts(json_is_object(json_object_get(e, "mix"))
+             ? "\nRunners-up if it were alone, by the same costs:"
+             : "\nRunners-up, by the same costs:");
     cli_table_add(&t, "frames/s\tlatency ms\tplan");
     json_text_each(list, i, p) {
         const char *why = json_text_of(p, "why");
@@ -154,6 +202,9 @@ struct ctl_words ctl_plan_origin(const json_t *explanation)
     struct ctl_words w;
 
     snprintf(w.text, sizeof(w.text), "Chosen by %s for %s.", algorithm, objective);
+    if (strcmp(algorithm, "mix") == 0) {
+        return (struct ctl_words){"Its part of one plan for all models."};
+    }
     for (size_t i = 0; i < base_array_count(origins); i++) {
         if (strcmp(algorithm, origins[i][0]) == 0) {
             snprintf(w.text, sizeof(w.text), "%s; the objective is %s.", origins[i][1], objective);
@@ -325,11 +376,14 @@ void ctl_print_explanation(const json_t *reply)
     print_chosen(json_object_get(e, "chosen"));
     ctl_print_wrapped(ctl_plan_costs(e).text, 0);
     printf("\n");
+    print_mix(json_object_get(e, "mix"), ctl_text(e, "plan"));
     print_figures(e);
     printf("\n");
     print_stages(e);
-    printf("\nCores:\n");
-    print_cores(e);
+    if (!json_is_object(json_object_get(e, "mix"))) {
+        printf("\nCores:\n");
+        print_cores(e);
+    }
     print_runners_up(e);
     if (json_is_object(json_object_get(e, "boards"))) {
         printf("\n");

@@ -4,20 +4,10 @@
 
 void ctl_print_wishes_kept(const json_t *mix)
 {
-    double part = ctl_real(mix, "of_wishes");
-    const json_t *refused = json_object_get(mix, "refused");
+    struct ctl_words keeps = ctl_mix_keeps(mix);
 
-    if (ctl_is(mix, "rates")) {
-        if (part > 0.9995) {
-            puts("All rates can be kept.");
-        } else {
-            printf("Not all rates can be kept: %.1f %% of each can.\n", 100 * part);
-        }
-    }
-    if (json_is_object(refused)) {
-        shown_printf("%s\n", ctl_text(refused, "text"));
-    } else if (ctl_is(mix, "deadlines")) {
-        puts("All deadlines can be kept, if models are served by the plans of pipectl plan mix.");
+    if (*keeps.text) {
+        ctl_print_wrapped(keeps.text, 0);
     }
 }
 

@@ -23,6 +23,15 @@ static void print_stages(const json_t *model)
     cli_print_rows(json_object_get(model, "stages"), columns);
 }
 
+static void print_mix(const json_t *mix)
+{
+    if (json_is_object(mix)) {
+        printf("\n");
+        ctl_print_wrapped(ctl_mix_reaches(mix).text, 0);
+        ctl_print_wishes_kept(mix);
+    }
+}
+
 /* The boards that share the model, or why it is served here alone. */
 static void print_route(const json_t *route)
 {
@@ -74,7 +83,18 @@ static void print_wishes(const json_t *w, const json_t *frames)
     }
 }
 
-static void print_model(const json_t *m)
+/* What the plan for all models gives it. */
+static void print_given(const json_t *mix, const json_t *model)
+{
+    const json_t *row =
+        json_text_same(json_object_get(mix, "models"), "model", json_object_get(model, "name"));
+
+    if (row) {
+        ctl_print_under("  planned: ", 11, "%s", ctl_mix_gives(row).text);
+    }
+}
+
+static void print_model(const json_t *mix, const json_t *m)
 {
     const json_t *frames = json_object_get(m, "frames");
 
@@ -88,6 +108,7 @@ static void print_model(const json_t *m)
            ctl_real(frames, "admitted"), ctl_real(frames, "answered"), ctl_real(frames, "dropped"),
            ctl_real(frames, "failed"));
     print_wishes(json_object_get(m, "wishes"), frames);
+    print_given(mix, m);
     print_route(json_object_get(m, "route"));
     print_stages(m);
 }
@@ -280,8 +301,9 @@ static void print_status(const json_t *status)
                  ctl_text(status, "state"), (double)((long)uptime / 3600),
                  (double)((long)uptime / 60 % 60), (double)((long)uptime % 60));
     json_text_each(json_object_get(status, "models"), i, m) {
-        print_model(m);
+        print_model(json_object_get(status, "mix"), m);
     }
+    print_mix(json_object_get(status, "mix"));
     ctl_print_segments(status);
     print_eps(json_object_get(status, "eps"));
     print_boards(json_object_get(status, "boards"));

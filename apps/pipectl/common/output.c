@@ -165,6 +165,102 @@ json_t *ctl_sorted(const json_t *list, const char *path)
     return sorted;
 }
 
+#define MOST_LIMITING 0.8 /* of the largest, so they limit about equally */
+#define NOTHING 0.005     /* "0 %" */
+
+/* Adds " and NAME", or NAME if it is the first. */
+static void add_name(struct ctl_words *w, const char *name)
+{
+    base_append(w->text, sizeof(w->text), "%s%s", *w->text ? " and " : "", name);
+}
+
+struct ctl_words ctl_mix_limits(const json_t *mix)
+{
+    const json_t *cores = json_object_get(mix, "cores");
+    struct ctl_words w = {""};
+    double most = 0;
+
+    json_text_each(cores, i, of) {
+        most = base_max(most, ctl_real(of, "limits"));
+    }
+    json_text_each(cores, i, of) {
+        if (json_array_size(cores) > 1 && most > 0 &&
+            ctl_real(of, "limits") >= MOST_LIMITING * most) {
+            add_name(&w, ctl_text(of, "ep"));
+        }
+    }
+    return w;
+}
+
+struct ctl_words ctl_mix_reaches(const json_t *mix)
+{
+    const char *objective = ctl_text(mix, "objective");
+    double served = ctl_real(mix, "served_of_bound");
+    size_t count = json_array_size(json_object_get(mix, "models"));
+    struct ctl_words limits = ctl_mix_limits(mix), w = {""};
+
+    base_append(w.text, sizeof(w.text),
+                "One plan for %zu model%s %s %.1f %% of what these cores could ever do%s", count,
+                base_plural(count), served > 0 ? "reaches" : "could reach",
+                100 * (served > 0 ? served : ctl_real(mix, "of_bound")),
+                strcmp(objective, "energy") == 0    ? " for the least energy"
+                : strcmp(objective, "soonest") == 0 ? " for the least latency"
+                                                    : "");
+    if (*limits.text) {
+        base_append(w.text, sizeof(w.text), "; %s limit%s it", limits.text,
+                    strstr(limits.text, " and ") ? "" : "s");
+    }
+    base_append(w.text, sizeof(w.text), ".");
+    return w;
+}
+
+struct ctl_words ctl_mix_keeps(const json_t *mix)
+{
+    const json_t *refused = json_object_get(mix, "refused");
+    double part = ctl_real(mix, "of_wishes");
+    struct ctl_words w = {""};
+
+    if (ctl_is(mix, "rates") && part >= CTL_ALL) {
+        base_append(w.text, sizeof(w.text), "All rates can be kept. ");
+    } else if (ctl_is(mix, "rates")) {
+        base_append(w.text, sizeof(w.text), "Not all rates can be kept: %.1f %% of each can. ",
+                    100 * part);
+    }
+    if (json_is_object(refused)) {
+        base_append(w.text, sizeof(w.text), "%s", ctl_text(refused, "text"));
+    } else if (ctl_is(mix, "deadlines")) {
+        base_append(w.text, sizeof(w.text), "All deadlines can be kept%s.",
+                    ctl_is(mix, "serves") ? "" : " by one plan for all models");
+    }
+    return w;
+}
+
+struct ctl_words ctl_mix_gives(const json_t *row)
+{
+    const json_t *share, *busy = json_object_get(row, "busy");
+    double bound_ms = ctl_real(row, "served_bound_ms");
+    struct ctl_words cores = {""}, w = {""};
+    char part[160];
+    const char *ep;
+
+    json_object_foreach((json_t *)(uintptr_t)busy, ep, share)
+    {
+        if (json_number_value(share) >= NOTHING) {
+            snprintf(part, sizeof(part), "%.0f %% of %s", 100 * json_number_value(share), ep);
+            add_name(&cores, part);
+        }
+    }
+    base_append(w.text, sizeof(w.text), "%.1f frames/s", ctl_real(row, "rate"));
+    if (ctl_has(row, "served_bound_ms")) {
+        base_append(w.text, sizeof(w.text), ", each within %.*f ms", bound_ms < 1 ? 3 : 1,
+                    bound_ms);
+    }
+    if (*cores.text) {
+        base_append(w.text, sizeof(w.text), ", with %s", cores.text);
+    }
+    return w;
+}
+
 struct ctl_words ctl_places(const json_t *board)
 {
     struct ctl_words w = {""};

@@ -56,5 +56,21 @@ struct ctl_word ctl_format(double value, const char *format) __attribute__((form
 /** ctl_known() - the same of a field; "-" if it is not a number. */
 struct ctl_word ctl_known(const json_t *object, const char *path, const char *format)
     __attribute__((format(printf, 3, 0)));
+/* What is told of a plan for all models: of PlanMix, or mix of Status. */
+
+#define CTL_ALL 0.99 /* of the wished rates; costs are known no better */
+
+/** ctl_mix_limits() - "big and little", the EPs that limit it most; "": there is only one, or none
+ * does. */
+struct ctl_words ctl_mix_limits(const json_t *mix);
+/** ctl_mix_reaches() - "One plan for 3 models reaches 97.2 % of what these cores could ever do; big
+ * limits it." */
+struct ctl_words ctl_mix_reaches(const json_t *mix);
+/** ctl_mix_keeps() - "All rates can be kept. All deadlines can be kept." or which not and why; "":
+ * there is neither. */
+struct ctl_words ctl_mix_keeps(const json_t *mix);
+/** ctl_mix_gives() - "60.0 frames/s, each within 18.1 ms, with 42 % of big and 9 % of little".
+ * @row: of models. */
+struct ctl_words ctl_mix_gives(const json_t *row);
 /** ctl_places() - the execution places of a board, as "big x4, little x4". */
 struct ctl_words ctl_places(const json_t *board);

@@ -295,10 +295,29 @@ static void write_figures(const struct report *r)
     }
 }
 
+static void write_mix(const struct report *r)
+{
+    static const struct page_column columns[] = {
+        {"model", "model", PAGE_TEXT},
+        {"to have, frames/s", "wished", PAGE_NUMBER, 1},
+        {"planned, frames/s", "rate", PAGE_NUMBER, 1},
+        {"each within, ms", "served_bound_ms", PAGE_NUMBER, 1},
+        {"of all cores' time, %", "share", PAGE_NUMBER, 0, 100},
+        {"of what limits the plan, %", "costs", PAGE_NUMBER, 0, 100},
+        {0}};
+    const json_t *mix = json_object_get(r->after, "mix");
+
+    if (json_is_object(mix)) {
+        page_table(r->to, "By one plan for all models", columns, json_object_get(mix, "models"));
+        page_paragraph(r->to, NULL, "%s %s", ctl_mix_reaches(mix).text, ctl_mix_keeps(mix).text);
+    }
+}
+
 void report_speed(const struct report *r)
 {
     page_fold_begin(r->to, "speed", true, "How fast");
     write_figures(r);
+    write_mix(r);
     draw_rates(r);
     draw_latency(r);
     draw_histogram(r);

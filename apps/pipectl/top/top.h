@@ -198,6 +198,7 @@ void top_draw(struct top_view *v, struct top_screen *s);
 /* view_model.c */
 void top_draw_model(const struct top_view *v, struct top_screen *s, const json_t *model);
 void top_draw_models(const struct top_view *v, struct top_screen *s, const json_t *model);
+void top_draw_mix(const struct top_view *v, struct top_screen *s, const json_t *model);
 void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_t *model);
 void top_draw_units(const struct top_view *v, struct top_screen *s, const json_t *model);
 /* view_boards.c */

@@ -6,7 +6,7 @@
 #include "apps/pipectl/top/top.h"
 
 #define SECTION_ROWS 400u /* of one section, before it is cut */
-#define SECTIONS_MAX (4 + 3 * TOP_MODELS_MAX)
+#define SECTIONS_MAX (5 + 3 * TOP_MODELS_MAX)
 #define LEAST_ROWS 3u /* that a section keeps when there is not room for all */
 
 typedef void draw_section(const struct top_view *v, struct top_screen *s, const json_t *model);
@@ -78,6 +78,7 @@ static void draw_help(const struct top_view *v, struct top_screen *s, const json
         "space            pause, and go on          h, ?       this page",
         "m, escape        back to the model         q          quit",
         "",
+        "wished: frames/s it is to have; cores: its part of their time, by one plan for all",
         "busy: share of the last second in which a stage's teams held frames",
         "queue: frames that wait for the stage",
         "service, expected: a frame in a stage, as measured and as planned; off: by",
@@ -132,6 +133,7 @@ static size_t sections_of(const struct top_view *v, struct section *ret)
         if (!v->all && model) {
             add_model(ret, &count, model);
         }
+        add(ret, &count, top_draw_mix, NULL);
         add(ret, &count, top_draw_boards, NULL);
         add(ret, &count, top_draw_clocks, NULL);
         add(ret, &count, top_draw_machine, NULL);

@@ -88,17 +88,36 @@ static void draw_latency(struct top_screen *s, const json_t *model)
     top_line(s);
 }
 
-/* What it is to have, if anything, and how much of its frames is late. */
-static void draw_wishes(struct top_screen *s, const json_t *model)
+/* Share of the frames that had a deadline by its wishes; NAN: none had. */
+static double late_of(const json_t *model)
 {
-    double due = ctl_real(model, "frames.due"), late = ctl_real(model, "frames.late");
+    double due = ctl_real(model, "frames.due");
+
+    return due > 0 ? ctl_real(model, "frames.late") / due : NAN;
+}
+
+/* What the plan for all models says of it; NULL: nothing. */
+static const json_t *row_of(const json_t *mix, const json_t *model)
+{
+    return json_text_same(json_object_get(mix, "models"), "model", json_object_get(model, "name"));
+}
+
+/* What it is to have, if anything, and how much of its frames is late. */
+static void draw_wishes(struct top_screen *s, const json_t *mix, const json_t *model)
+{
+    const json_t *row = row_of(mix, model);
+    double late = late_of(model);
     char text[CTL_WISHES_BYTES];
 
     if (ctl_wishes_text(json_object_get(model, "wishes"), text)) {
         top_put(s, TOP_PLAIN, "is to have %s", text);
-        if (due > 0) {
-            top_put(s, late > 0 ? TOP_WARN : TOP_GOOD, "  late %.3g %%", 100 * late / due);
+        if (!isnan(late)) {
+            top_put(s, late > 0 ? TOP_WARN : TOP_GOOD, "  late %.3g %%", 100 * late);
         }
+        top_line(s);
+    }
+    if (row) {
+        top_put(s, TOP_PLAIN, "planned: %s", ctl_mix_gives(row).text);
         top_line(s);
     }
 }
@@ -116,7 +135,7 @@ void top_draw_model(const struct top_view *v, struct top_screen *s, const json_t
     top_line(s);
     draw_speed(v, s, m, model);
     draw_latency(s, model);
-    draw_wishes(s, model);
+    draw_wishes(s, json_object_get(v->top->status, "mix"), model);
     json_text_each(json_object_get(model, "warnings"), i, warning) {
         if (json_is_string(warning)) {
             top_put(s, TOP_BAD, "warning: %s", json_string_value(warning));
@@ -138,9 +157,11 @@ static double busiest(const json_t *model)
 void top_draw_models(const struct top_view *v, struct top_screen *s, const json_t *shown)
 {
     static const struct top_column columns[] = {
-        {"model", 'l', 0}, {"frames/s", 'r', 0},  {"p50 ms", 'r', 3},  {"p99 ms", 'r', 0},
-        {"waits", 'r', 4}, {"dropped/s", 'r', 5}, {"busiest", 'b', 2}, {"", 'r', 1},
+        {"model", 'l', 0},  {"frames/s", 'r', 0}, {"wished", 'r', 0}, {"late", 'r', 1},
+        {"p50 ms", 'r', 5}, {"p99 ms", 'r', 0},   {"waits", 'r', 6},  {"dropped/s", 'r', 7},
+        {"cores", 'r', 2},  {"busiest", 'b', 4},  {"", 'r', 3},
     };
+    const json_t *mix = json_object_get(v->top->status, "mix");
     json_auto_t *sorted =
         top_sorted(json_object_get(v->top->status, "models"), v->sort, "fps", "latency_ms.p99");
     struct top_table t = {columns, base_array_count(columns)};
@@ -154,14 +175,43 @@ void top_draw_models(const struct top_view *v, struct top_screen *s, const json_
 
         top_table_text(&t, look, "%s%s", m == shown ? "> " : "  ", ctl_text(m, "name"));
         top_table_value(&t, look, "%.1f", fps_of(known, m));
+        top_table_value(&t, look, "%.4g",
+                        ctl_real(m, "wishes.rate") > 0 ? ctl_real(m, "wishes.rate") : NAN);
+        top_table_value(&t, late_of(m) > 0 ? TOP_WARN : look, "%.3g %%", 100 * late_of(m));
         top_table_value(&t, look, "%.4g", answered ? ctl_value(latency, "p50") : NAN);
         top_table_value(&t, look, "%.4g", answered ? ctl_value(latency, "p99") : NAN);
         top_table_value(&t, look, "%.0f", ctl_value(m, "waiting"));
         top_table_value(&t, look, "%.1f", rate_of(known, TOP_DROPPED));
+        top_table_value(&t, look, "%.0f %%", 100 * ctl_value(row_of(mix, m), "share"));
         top_table_bar(&t, look_of_share(share), share);
         top_table_value(&t, look, "%.0f %%", share * 100);
     }
     top_table_draw(&t, s);
+}
+
+void top_draw_mix(const struct top_view *v, struct top_screen *s, const json_t *model)
+{
+    const json_t *mix = json_object_get(v->top->status, "mix");
+    const json_t *refused = json_object_get(mix, "refused");
+
+    if (!json_is_object(mix)) {
+        return;
+    }
+    top_put(s, TOP_PLAIN, "one plan: %.1f %% of what these cores could ever do",
+            100 * ctl_real(mix, ctl_has(mix, "served_of_bound") ? "served_of_bound" : "of_bound"));
+    if (*ctl_mix_limits(mix).text) {
+        top_put(s, TOP_PLAIN, ", limited by %s", ctl_mix_limits(mix).text);
+    }
+    top_line(s);
+    if (ctl_is(mix, "rates") && ctl_real(mix, "of_wishes") < CTL_ALL) {
+        top_put(s, TOP_WARN, "not all rates can be kept: %.1f %% of each can",
+                100 * ctl_real(mix, "of_wishes"));
+        top_line(s);
+    }
+    if (json_is_object(refused)) {
+        top_put(s, TOP_WARN, "%s", ctl_text(refused, "text"));
+        top_line(s);
+    }
 }
 
 void top_draw_stages(const struct top_view *v, struct top_screen *s, const json_t *model)

@@ -42,6 +42,56 @@ TEST(rows_have_their_columns)
                 "a        -     -  -\n");
 }
 
+/* Return: new: a plan for two models on two EPs. */
+static json_t *mix_of(double big, double little, const char *objective)
+{
+    return json_pack(
+        "{s:[{s:s, s:f, s:f, s:{s:f, s:f}}, {}], s:[{s:s, s:f}, {s:s, s:f}], s:s, s:f, "
+        "s:f, s:b, s:f}",
+        "models", "model", "a", "rate", 60.04, "served_bound_ms", 18.12, "busy", "big", 0.42,
+        "little", 0.004, "cores", "ep", "big", "limits", big, "ep", "little", "limits", little,
+        "objective", objective, "of_bound", 0.972, "served_of_bound", 0.968, "rates", true,
+        "of_wishes", 0.5);
+}
+
+TEST(a_plan_for_all_models_is_told)
+{
+    json_t *mix = mix_of(0.9, 0.1, "fair");
+    json_t *row = json_array_get(json_object_get(mix, "models"), 0);
+
+    T_STR(ctl_mix_reaches(mix).text, "One plan for 2 models reaches 96.8 % of what these cores "
+                                     "could ever do; big limits it.");
+    T_STR(ctl_mix_gives(row).text, "60.0 frames/s, each within 18.1 ms, with 42 % of big");
+    T_STR(ctl_mix_keeps(mix).text, "Not all rates can be kept: 50.0 % of each can. ");
+    json_object_set_new(mix, "of_wishes", json_real(1));
+    json_object_set_new(mix, "deadlines", json_true());
+    T_STR(ctl_mix_keeps(mix).text,
+          "All rates can be kept. All deadlines can be kept by one plan for all models.");
+    json_object_set_new(mix, "serves", json_true());
+    T_STR(ctl_mix_keeps(mix).text, "All rates can be kept. All deadlines can be kept.");
+    json_object_set_new(mix, "refused", json_pack("{s:s}", "text", "Frames of a may be late."));
+    T_STR(ctl_mix_keeps(mix).text, "All rates can be kept. Frames of a may be late.");
+    json_object_set_new(row, "served_bound_ms", json_real(0.0812));
+    json_object_set_new(row, "busy", json_object());
+    T_STR(ctl_mix_gives(row).text, "60.0 frames/s, each within 0.081 ms");
+    json_decref(mix);
+}
+
+TEST(what_limits_about_equally_is_named_together)
+{
+    json_t *mix = mix_of(0.45, 0.55, "energy");
+
+    T_STR(ctl_mix_reaches(mix).text,
+          "One plan for 2 models reaches 96.8 % of what these cores "
+          "could ever do for the least energy; big and little limit it.");
+    json_object_set_new(mix, "objective", json_string("soonest"));
+    json_object_set_new(mix, "served_of_bound", json_null());
+    json_array_remove(json_object_get(mix, "cores"), 1);
+    T_STR(ctl_mix_reaches(mix).text, "One plan for 2 models could reach 97.2 % of what these cores "
+                                     "could ever do for the least latency.");
+    json_decref(mix);
+}
+
 TEST(a_table_is_indented_as_a_whole)
 {
     struct cli_table t = {.align = "lr", .indent = 2};
