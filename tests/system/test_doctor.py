@@ -8,6 +8,7 @@ Heat, clocks and, where the kernel does not let a test set them, quotas are file
 import contextlib
 import ctypes
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -355,6 +356,26 @@ def a_plan_of_the_user():
     return None
 
 
+def wishes_cannot_be_kept():
+    """One model is to have more than all cores can do, then less, but sooner than a unit of the other one ends."""
+    config = {"adapt": {}, "eps": [{"name": n, "cpus": "0"} for n in ("left", "right")]}
+    with served(("a", NETWORK), ("b", NETWORK), config=config) as d:
+        d.pipectl("models", "set", "b", "--rate", "1")
+        d.pipectl("models", "set", "a", "--rate", "1000000")
+        f = finds(d, "wishes", "What a is to have, 1000000 frames/s, costs most", least=0.5)
+        rate = re.search("pipectl models set a --rate ([0-9.]+[0-9])", f["advice"])[1]
+        d.pipectl("models", "set", "a", "--rate", rate)
+        check(d.wait_until(lambda: (d.status()["mix"] or {}).get("of_wishes", 0) >= 0.9), "the rate %s is too much" % rate)
+        d.pipectl("models", "set", "a", "--rate", "1", "--deadline", "0.01")
+        finds(d, "wishes", "A deadline may be missed. Frames of a may be late on ")
+
+
+def frames_are_later_than_wished():
+    with served() as d, load(d):
+        d.pipectl("models", "set", "digits", "--rate", "1000000", "--deadline", "0.01")
+        finds(d, "late", "later than the 0.01 ms that are wished", least=0.5)
+
+
 def costs_are_guesses():
     with served(("net", NETWORK)) as d:
         f = finds(d, "guessed-costs", "figures of the cost table are predicted")
@@ -398,5 +419,5 @@ if __name__ == "__main__":
         an_idle_daemon_is_well, models_that_are_not_served, a_stage_that_hangs, clocks_and_heat, quota_of_files,
         a_quota_of_the_kernel, memory_runs_out, another_program, two_models, too_many_cores_in_a_plan,
         one_frame_in_flight, too_few_credits, a_client_that_keeps_its_slots, clients_are_refused, frames_are_late,
-        frames_are_dropped, pictures_are_large, a_plan_of_the_user, costs_are_guesses, units_are_heavy,
-        a_stage_is_slower_than_expected, a_search_is_running)])
+        frames_are_dropped, pictures_are_large, a_plan_of_the_user, wishes_cannot_be_kept, frames_are_later_than_wished,
+        costs_are_guesses, units_are_heavy, a_stage_is_slower_than_expected, a_search_is_running)])

@@ -99,7 +99,7 @@ bool doctor_is_aside(const struct doctor *d, const json_t *model);
 double doctor_contended(const struct doctor *d, const json_t *model, const struct doctor_stage *s,
                         const char **ret_other);
 
-/* ---- all rules: clients.c, cores.c, machine.c, plans.c, service.c ---- */
+/* ---- all rules: clients.c, cores.c, machine.c, plans.c, service.c, wishes.c ---- */
 
 /* clang-format off */
 #define DOCTOR_RULES(X)                                                                            \
@@ -114,6 +114,7 @@ double doctor_contended(const struct doctor *d, const json_t *model, const struc
     X("unpinned", LOSS, warned)                                                                  \
     X("client-waits", LOSS, client_waits) X("slow-client", LOSS, slow_client)                      \
     X("loop-user", NOTE, loop_user) X("refused", LOSS, refused)                                    \
+    X("wishes", LOSS, wishes) X("late", LOSS, late)                                                \
     X("deadlines", LOSS, deadlines) X("dropped", NOTE, dropped) X("pictures", LOSS, pictures)      \
     X("better-plan", LOSS, better_plan) X("guessed-costs", NOTE, guessed_costs)                    \
     X("heavy-units", NOTE, heavy_units)
