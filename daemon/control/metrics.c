@@ -150,6 +150,46 @@ static void teams(FILE *to, const struct dmn_control *control)
     }
 }
 
+/* Of the plan for all models; rows only while there is one. */
+static void mix(FILE *to, const struct dmn_control *control)
+{
+    static const struct {
+        const char *name, *type, *help, *key;
+        double times;
+        bool each;
+    } rows[] = {
+        {"mix_of_bound", "gauge", "How near one plan for all comes to what the cores could do.",
+         "served_of_bound", 1},
+        {"mix_of_wishes", "gauge", "Part of every wished rate that one plan for all can keep.",
+         "of_wishes", 1},
+        {"mix_fairness", "gauge", "Jain's index of what each model has of its wish.", "fairness",
+         1},
+        {"planned_fps", "gauge", "Frames a second that one plan for all gives.", "rate", 1, true},
+        {"planned_share", "gauge", "Share of all cores' time that it gives.", "share", 1, true},
+        {"response_bound_seconds", "gauge", "Within which every frame is answered by it.",
+         "served_bound_ms", 1e-3, true},
+    };
+    const struct dmn_mix *x = control->plans->mix;
+    json_auto_t *json = x ? dmn_mix_json(x, control->models) : NULL;
+
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        const char *key = rows[i].key;
+
+        dmn_metric_head(to, rows[i].name, rows[i].type, rows[i].help);
+        if (!rows[i].each && json_is_number(json_object_get(json, key))) {
+            fprintf(to, "piped_%s %.15g\n", rows[i].name,
+                    json_number_value(json_object_get(json, key)));
+        }
+        json_text_each(rows[i].each ? json_object_get(json, "models") : NULL, k, m) {
+            if (json_is_number(json_object_get(m, key))) {
+                dmn_metric_row(to, rows[i].name,
+                               rows[i].times * json_number_value(json_object_get(m, key)),
+                               "model=\"%s\"", json_text_of(m, "model"));
+            }
+        }
+    }
+}
+
 static void refused(FILE *to, const char *name, const char *type, const char *help,
                     const uint64_t counts[IPC_STATUS_COUNT])
 {
@@ -381,6 +421,7 @@ static void write_all(FILE *to, const struct dmn_control *control, enum left_out
     models(to, control, "latency_seconds", "summary",
            "Arrival of a frame to its last stage's end; quantiles over the newest answers.",
            latency);
+    mix(to, control);
     loop(to, control);
     memory(to, control);
     models(to, control, "cost_cells", "gauge", "Figures of the cost table, by where they are from.",

@@ -7,6 +7,8 @@ import threading
 
 import pyclient
 from daemon import DIGITS, HEARTBEAT, ROOT, Daemon, VarlinkError, check, equal, main
+from metrics_text import Metrics
+from page_reader import Page
 
 NETWORK = os.path.join(ROOT, "model", "networks", "squeezenet1_1.json")
 NONE = {"rate": 0, "weight": 1, "class": 0, "deadline_ms": 0, "max_share": 1}
@@ -186,6 +188,51 @@ def planned_together():
         d.pipectl("plan", "show", "--apply", expect=2)
 
 
+def told_where_people_look():
+    """The plan by which all models serve: in status, top, plan explain, report and metrics."""
+    config = {"adapt": {}, "eps": [{"name": n, "cpus": "0"} for n in ("left", "right")],
+              "models": [{"name": "a", "path": DIGITS, "rate": 20, "deadline_ms": 500}, {"name": "b", "path": DIGITS}]}
+    with Daemon(config=config, env=HEARTBEAT) as d:
+        def mix():
+            s = d.status()
+            return all(m["algorithm"] == "mix" for m in s["models"]) and s["mix"] and s["mix"]["serves"] and s["mix"]
+        m = d.wait_until(mix)
+        check(m, d.status())
+        a, b = m["models"]
+        equal((a["model"], a["wished"], b["wished"], m["refused"]), ("a", 20, 0, None))
+        check(abs(m["fairness"] - 1) < 1e-3, m)
+        check(0 < a["bound_ms"] == a["served_bound_ms"] <= 500 and b["bound_ms"] is None, m)
+        check(0 < m["served_of_bound"] == m["of_bound"] <= 1.000001, m)
+        for c in m["cores"]:
+            check(abs(a["busy"][c["ep"]] + b["busy"][c["ep"]] - c["busy"]) < 1e-9 and c["busy"] <= 1.000001, m)
+        check(abs(a["costs"] + b["costs"] - 1) < 0.02 and 0 < a["share"] < b["share"], m)
+        reaches = "One plan for 2 models reaches %.1f %%" % (100 * m["of_bound"])
+        within = "each within %.*f ms" % (3 if a["bound_ms"] < 1 else 1, a["bound_ms"])
+        for command in (["status"], ["plan", "explain", "--model", "a"]):
+            text = " ".join(d.pipectl(*command, as_json=False).split())
+            for words in (reaches, "All rates can be kept. All deadlines can be kept.", "20.0 frames/s, " + within):
+                check(words in text, command, words, text)
+        check("when the daemon adapted it (cause models)" in text and "all models limit the plan by" in text, text)
+        equal(d.pipectl("plan", "explain", "--model", "b")["mix"]["model"], "b")
+        check("one plan: %.1f %%" % (100 * m["of_bound"]) in d.pipectl("top", "--once", as_json=False), "top")
+        page = os.path.join(d.temp, "report.html")
+        d.pipectl("report", "-o", page, "--seconds", "0.1")
+        row, _ = Page(page).tables["By one plan for all models"]
+        equal((row["model"], row["planned, frames/s"], row["each within, ms"]), ("a", "20.0", "%.1f" % a["bound_ms"]))
+        metrics = Metrics(d.call("Metrics")["text"])
+        check(abs(metrics.one("piped_mix_of_bound") - m["of_bound"]) < 1e-9, metrics.text)
+        for name in ("of_wishes", "fairness"):
+            check(abs(metrics.one("piped_mix_" + name) - m[name]) < 1e-9, name, metrics.text)
+        check(abs(metrics.one("piped_planned_fps", model="a") - a["rate"]) < 1e-9 and abs(a["rate"] - 20) < 0.2, metrics.text)
+        equal(metrics.rows("piped_response_bound_seconds", model="b"), [])
+        check(abs(metrics.one("piped_response_bound_seconds", model="a") - a["bound_ms"] / 1000) < 1e-9, metrics.text)
+        check(abs(metrics.one("piped_planned_share", model="b") - b["share"]) < 1e-9, metrics.text)
+        d.pipectl("models", "set", "a", "--rate", "0", "--deadline", "0")
+        check(d.wait_until(lambda: d.status()["mix"] is None), "the mix stays")
+        equal(d.pipectl("plan", "explain", "--model", "a")["mix"], None)
+        equal(Metrics(d.call("Metrics")["text"]).rows("piped_mix_of_bound"), [])
+
+
 def come_and_go():
     """Models of all classes come and go while others serve, a hundred times."""
     with Daemon(models={"a": DIGITS}) as d, pyclient.Connection(d.frames_path) as c:
@@ -201,5 +248,4 @@ def come_and_go():
 
 
 main([configured_and_set, refused_with_the_key, kept_over_restarts, late_frames_are_counted, who_goes_first_goes_first,
-      who_sends_too_many_holds_up_nobody,
-      planned_together, come_and_go])
+      who_sends_too_many_holds_up_nobody, planned_together, told_where_people_look, come_and_go])
