@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** daemon/adapt/adapter_private.h - shared by the files of adapt: watching (adapter.c), its input
  * (inputs.c), decisions (decisions.c), changes of cores (cores*.c), what is known of a model
- * (watched.c), one plan for all models (together.c), events (told.c, machine_changes.c), plans in turns (live_turns.c), EPs that are
- * split (split.c). Only these include it. */
+ * (watched.c), one plan for all models (together.c), events (told.c, machine_changes.c), plans in
+ * turns (live_turns.c), EPs that are split (split.c). Only these include it. */
 #pragma once
 
 #include <uv.h>
