@@ -162,8 +162,8 @@ static uint64_t left_to_pay_ns(const struct pl_client *c, uint64_t now_ns)
 
 /* ---- who goes first ---- */
 
-/* Return: it waits for a higher class, or without a deadline for those with one, and longer than the
- * floor allows: since it sat, or since another one sat for that reason. */
+/* Return: it waits for a higher class, or without a deadline for those with one, and longer than
+ * the floor allows: since it sat, or since another one sat for that reason. */
 static bool starves(const struct pl_seats *s, const struct pl_sitter *t, uint64_t now_ns)
 {
     double unit = t->want.unit_ns > 0 ? t->want.unit_ns : UNIT_NS;

@@ -111,9 +111,8 @@ void pl_client_init(struct pl_client *c, struct pl_seats *seats);
 /** pl_client_claim() - from now on. */
 void pl_client_claim(struct pl_client *c, const struct pl_claim *claim);
 /** pl_client_release() - a frame that came at @came_ns is let in. @in_flight: of its model, before
- * it. Return: when
- * it is released, as above; the claim's deadline counts from then. So whoever sends too many is late
- * himself, and makes nobody late. */
+ * it. Return: when it is released, as above; the claim's deadline counts from then. So whoever
+ * sends too many is late himself, and makes nobody late. */
 uint64_t pl_client_release(struct pl_client *c, uint64_t came_ns, uint64_t now_ns,
                            size_t in_flight);
 

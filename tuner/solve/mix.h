@@ -46,8 +46,8 @@ struct tun_dealt { /* to a route of a model */
 struct tun_mix {
     enum tun_share objective; /* as asked; TUN_FAIR instead of a least cost if not all is kept */
     double lambda;            /* the least part of a wish that is given; at least 1: all are kept */
-    /* FAIR: lambda; ENERGY: the sum of busy cores times e_k; SOONEST: busy cores; WEIGHTED: weighted
-     * frames a second */
+    /* FAIR: lambda; ENERGY: the sum of busy cores times e_k; SOONEST: busy cores; WEIGHTED:
+     * weighted frames a second */
     double value;
     double bound;              /* value is at most this, of a least cost at least */
     double worth[PL_EP_MAX];   /* by how much a small part of a core more betters value, a core */
