@@ -134,15 +134,16 @@ void dmn_mix_deinit(struct dmn_mix *x)
 
 /* ---- rates ---- */
 
-/* Sets the rates: of models that wish none, for @mu; of none more than its max_share is good for.
+/* Sets the rates: of models that wish none, for @mu; of none more than its max_share is good for,
+ * if it has one: a rate that all cores together do not reach is wished nevertheless, and not kept.
  * @alone: of each if it had all cores. */
 static void set_rates(struct dmn_mix *x, const double *alone, double mu)
 {
     for (size_t i = 0; i < x->count; i++) {
         const struct dmn_wishes *w = &x->models[i].wishes;
 
-        x->wishes[i].rate =
-            base_min(w->rate > 0 ? w->rate : mu * w->weight * alone[i], w->max_share * alone[i]);
+        x->wishes[i].rate = base_min(w->rate > 0 ? w->rate : mu * w->weight * alone[i],
+                                     w->max_share < 1 ? w->max_share * alone[i] : INFINITY);
     }
 }
 
