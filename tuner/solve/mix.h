@@ -14,7 +14,7 @@
  *     TUN_SOONEST   min sum_mrk x_mr a_r[k]:        sum_r x_mr = rate_m
  *     TUN_WEIGHTED  max sum_m weight_m x_m:         sum_r x_mr = x_m <= rate_m
  *
- * with e_k = tun_core_price(). TUN_SOONEST has the least mean time that a frame is computed, so the
+ * with e_k = tun_time_price(). TUN_SOONEST has the least mean time that a frame is computed, so the
  * fastest cores are filled first. All are tun_divide() with a column for each choice of a route for
  * every model, the cheapest of which has each model's cheapest route: a shortest path over (unit,
  * EP, changes left). Whole copies of a model and pipelines are routes. With TUN_WEIGHTED a column

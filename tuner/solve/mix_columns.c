@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 
-double tun_core_price(const struct tun_problem *p, size_t ep)
+static double core_price(const struct tun_problem *p, size_t ep)
 {
     bool known = true;
 
@@ -15,7 +15,7 @@ double tun_core_price(const struct tun_problem *p, size_t ep)
 
 double tun_time_price(enum tun_share objective, const struct tun_problem *p, size_t ep)
 {
-    return objective == TUN_ENERGY ? tun_core_price(p, ep) : objective == TUN_SOONEST ? 1 : 0;
+    return objective == TUN_ENERGY ? core_price(p, ep) : objective == TUN_SOONEST ? 1 : 0;
 }
 
 static double cheapest(void *arg, const double *price, double *ret_load, void *ret_column)

@@ -19,11 +19,9 @@ struct tun_wish {
 
 enum tun_share { TUN_FAIR, TUN_ENERGY, TUN_SOONEST, TUN_WEIGHTED }; /* tuner/solve/mix.h */
 
-/** tun_core_price() - Return: of a busy core of the EP: its watts, if they are known of all EPs;
- * else its speed relative to the fastest one, so that few fast cores are used. */
-double tun_core_price(const struct tun_problem *p, size_t ep);
 /** tun_time_price() - Return: what time on a core of the EP costs by the objective: with TUN_ENERGY
- * tun_core_price(), with TUN_SOONEST 1, else 0. */
+ * its watts, if they are known of all EPs, else its speed relative to the fastest one, so that few
+ * fast cores are used; with TUN_SOONEST 1, else 0. */
 double tun_time_price(enum tun_share objective, const struct tun_problem *p, size_t ep);
 /** tun_least_cost() - Return: the objective is a least cost that keeps all rates. */
 static inline bool tun_least_cost(enum tun_share objective)
