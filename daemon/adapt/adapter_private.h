@@ -105,6 +105,8 @@ double dmn_adapt_fps(const struct dmn_adapt_model *a, size_t windows);
 /** dmn_adapt_searches() - Return: shifts of the machine start a search for @m: planner.algorithm is
  * not exact, and the plan is not a user's. */
 bool dmn_adapt_searches(const struct dmn_model *m);
+/** dmn_together() - Return: @m is served by its part of one plan for all models. */
+bool dmn_together(const struct dmn_model *m);
 /** dmn_adapt_free_to_act() - Return: nothing else is changing the plan of @m. */
 bool dmn_adapt_free_to_act(const struct dmn_model *m);
 /** dmn_adapt_comparable() - Return: frames a second say which of two plans is better, and enough
@@ -124,6 +126,10 @@ void dmn_adapt_forget(struct dmn_model *m);
 double dmn_adapt_slow(const struct dmn_model *m, size_t ep, size_t unit, bool *ret_contended);
 /** dmn_adapt_costs() - dmn_plans.costs. */
 int dmn_adapt_costs(const struct dmn_model *m, struct tun_problem *ret);
+/** dmn_adapt_slowed() - a copy of @problem with the slowdown of its EPs. @slow: [EPs][units].
+ * @ret: owned. Return: 0 or -ENOMEM. */
+int dmn_adapt_slowed(const struct tun_problem *problem, const double *slow,
+                     struct tun_problem *ret);
 /** dmn_adapt_carry_over() - the watch restarts for another plan on the same EPs, with what is known
  * of slowed cores. */
 void dmn_adapt_carry_over(struct dmn_model *m);
@@ -175,8 +181,6 @@ void dmn_adapt_parts_begin(struct dmn_adapt *adapt, const struct dmn_split *spli
 bool dmn_adapt_parting(const struct dmn_adapt *adapt);
 
 /* together.c */
-/** dmn_together() - Return: @m is served by its part of one plan for all models. */
-bool dmn_together(const struct dmn_model *m);
 /** dmn_together_step() - after all models' windows: makes one plan for all models, or makes it
  * again, if that is due. */
 void dmn_together_step(struct dmn_adapt *adapt, uint64_t now_ns);

@@ -77,10 +77,6 @@ int dmn_change_prepare(struct dmn_model *m, const struct dmn_adapt_change *c,
 void dmn_change_solve(struct dmn_change_part *p);
 /** dmn_change_returns() - Return: the plan saved for these cores was made without interference. */
 bool dmn_change_returns(const struct dmn_change_part *p);
-/** dmn_change_slowed() - a copy of @problem with the slowdown of its EPs. @slow: [EPs][units].
- * @ret: owned. Return: 0 or -ENOMEM. */
-int dmn_change_slowed(const struct tun_problem *problem, const double *slow,
-                      struct tun_problem *ret);
 /** dmn_change_choose() - chooses the plan and its origin. Return: a plan was found. */
 bool dmn_change_choose(const struct dmn_model *m, const struct dmn_adapt_change *c,
                        const struct dmn_change_part *p, struct pl_plan *ret,

@@ -104,7 +104,7 @@ static double predict(const struct tun_problem *problem, const struct dmn_change
     base_cleanup(tun_problem_deinit) struct tun_problem slowed = TUN_PROBLEM_NULL;
     struct tun_outcome o;
 
-    return dmn_change_slowed(problem, p->slow, &slowed) == 0 && tun_fits(&slowed, plan) &&
+    return dmn_adapt_slowed(problem, p->slow, &slowed) == 0 && tun_fits(&slowed, plan) &&
                    tun_eval(&slowed, plan, &o) == 0
                ? o.bottleneck_ns
                : 0;

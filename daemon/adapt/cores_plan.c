@@ -261,25 +261,10 @@ int dmn_change_prepare(struct dmn_model *m, const struct dmn_adapt_change *c,
     return make_record(m, c, p);
 }
 
-int dmn_change_slowed(const struct tun_problem *problem, const double *slow,
-                      struct tun_problem *ret)
-{
-    int error = tun_problem_copy(problem, ret);
-
-    for (size_t k = 0; k < problem->ep_count && !error; k++) {
-        for (size_t w = 1; w <= problem->eps[k].cores; w++) {
-            for (size_t u = 0; u < problem->unit_count; u++) {
-                tun_cell_at(&ret->costs, k, w, u)->ns *= slow[k * problem->unit_count + u];
-            }
-        }
-    }
-    return error;
-}
-
 static int solve(struct dmn_change_part *p)
 {
     base_cleanup(tun_problem_deinit) struct tun_problem slowed = TUN_PROBLEM_NULL;
-    int error = dmn_change_slowed(&p->problem, p->slow, &slowed);
+    int error = dmn_adapt_slowed(&p->problem, p->slow, &slowed);
 
     return error ? error : tun_solve(&slowed, p->solution);
 }

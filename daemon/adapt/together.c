@@ -78,11 +78,6 @@ static bool is_free(const struct dmn_adapt *adapt)
            !adapt->models->stopping;
 }
 
-bool dmn_together(const struct dmn_model *m)
-{
-    return m->origin.from == DMN_FROM_MIX && m->planning->of->mix != NULL;
-}
-
 /* ---- whether it is to be solved again ---- */
 
 static const struct dmn_mixed *mixed(const struct dmn_mix *x, const struct dmn_model *m)

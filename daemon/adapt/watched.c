@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What adaptation knows of one model: whether it may act on it, and what it reports to plans/. */
-#include "daemon/adapt/cores.h"
+#include "daemon/adapt/adapter_private.h"
 
 /* Plans closer than this are equally good: two measurements of one plan differ by as much. */
 #define NOISE 0.05
@@ -19,6 +19,11 @@ bool dmn_adapt_searches(const struct dmn_model *m)
 {
     return dmn_planner_searches(dmn_machine_config(m->of->machine)) &&
            !dmn_origin_pinned(m->origin);
+}
+
+bool dmn_together(const struct dmn_model *m)
+{
+    return m->origin.from == DMN_FROM_MIX && m->planning->of->mix != NULL;
 }
 
 bool dmn_adapt_free_to_act(const struct dmn_model *m)
@@ -85,6 +90,20 @@ double dmn_adapt_slow(const struct dmn_model *m, size_t ep, size_t unit, bool *r
     return a && a->serving ? tun_adapt_slow(a->watch, ep, unit, ret_contended) : 1;
 }
 
+int dmn_adapt_slowed(const struct tun_problem *problem, const double *slow, struct tun_problem *ret)
+{
+    int error = tun_problem_copy(problem, ret);
+
+    for (size_t k = 0; k < problem->ep_count && !error; k++) {
+        for (size_t w = 1; w <= problem->eps[k].cores; w++) {
+            for (size_t u = 0; u < problem->unit_count; u++) {
+                tun_cell_at(&ret->costs, k, w, u)->ns *= slow[k * problem->unit_count + u];
+            }
+        }
+    }
+    return error;
+}
+
 /* @ret: [ep_count][unit_count], owned; NULL: no memory. @ret_contended: [ep_count]. Return: any of
  * them is not 1. */
 static bool all_slow(const struct dmn_model *m, double **ret, bool *ret_contended)
@@ -114,7 +133,7 @@ int dmn_adapt_costs(const struct dmn_model *m, struct tun_problem *ret)
     if (!all_slow(m, &slow, contended)) {
         return 0;
     }
-    error = dmn_change_slowed(&m->planning->problem, slow, ret);
+    error = dmn_adapt_slowed(&m->planning->problem, slow, ret);
     return error ? error : 1;
 }
 

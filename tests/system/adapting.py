@@ -127,8 +127,9 @@ def by_measurement(case):
 class Client(threading.Thread):
     """Streams until told to stop and checks order and content of every answer. `frames`: what it may send(), None: a constant."""
 
-    def __init__(self, d, frames=(None,)):
+    def __init__(self, d, frames=(None,), model=None):
         super().__init__()
+        self.model = model or d.status()["models"][0]["name"]
         self.d, self.stop, self.answered, self.error = d, threading.Event(), 0, None
         self.frames, self.sends = frames, 0
         self.start()
@@ -140,7 +141,7 @@ class Client(threading.Thread):
     def run(self):
         try:
             with pyclient.Connection(self.d.frames_path, timeout=LIMIT_S) as c:
-                s = pyclient.Stream(c, 1, self.d.status()["models"][0]["name"])
+                s = pyclient.Stream(c, 1, self.model)
                 frames = [f or struct.pack("<f", 0.25) * (s.input_bytes // 4) for f in self.frames]
                 wanted = [s.infer(f).output for f in frames]
                 sent = []
@@ -169,7 +170,7 @@ class Machine:
     """A daemon on a tree, with a client, watched until its plan is."""
     frames_sent = (None,)
 
-    def __init__(self, adapt=None, eps=True, plan=None, network=NETWORK, planner=None, sensors=None):
+    def __init__(self, adapt=None, eps=True, plan=None, network=NETWORK, planner=None, sensors=None, models=None):
         config = {"adapt": {"enabled": True, **(DEAF if adapt is None else adapt)}}
         if sensors:
             config["sensors"] = sensors
@@ -178,8 +179,10 @@ class Machine:
         if planner:
             config["planner"] = planner
         if plan:
-            config["models"] = [{"name": "m", "path": network, "plan": plan}]
-        self.d = Daemon(models=None if plan else {"m": network}, config=config, env=HEARTBEAT)
+            models = [{"name": "m", "path": network, "plan": plan}]
+        if models:
+            config["models"] = models
+        self.d = Daemon(models=None if models else {"m": network}, config=config, env=HEARTBEAT)
         self.tree = Tree(self.d.temp)
         self.d.args = ["--sysfs-root", self.tree.root]
 
