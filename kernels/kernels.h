@@ -96,6 +96,16 @@ int krn_net_join(const struct krn_net *net, size_t kind, size_t first, size_t la
  * @frames frames at once; krn_exec.width is krn_uneven_width() (kernels/common/uneven.h) */
 int krn_net_join_uneven(const struct krn_net *net, size_t kind, struct krn_range ops,
                         size_t members, size_t frames, size_t *ret_scratch_bytes);
+/** krn_net_pieces() - Return: in how many pieces, at most @most, a team of one core can run @ops
+ * (krn_parallel_between()); 1: some op's primitive is whole
+ *
+ * A power of two. Pieces are about equally long where an op has as many rows, or panels. Threads:
+ * any. */
+size_t krn_net_pieces(const struct krn_net *net, size_t kind, struct krn_range ops, size_t most);
+/** krn_net_join_pieces() - prepares @ops, which a team of one core has joined, for @pieces
+ * @io_scratch_bytes: what the team needs so far, and then in all. Return: as krn_net_join(). */
+int krn_net_join_pieces(const struct krn_net *net, size_t kind, struct krn_range ops, size_t pieces,
+                        size_t *io_scratch_bytes);
 void krn_net_leave(const struct krn_net *net, size_t kind, size_t first, size_t last);
 
 /** krn_net_trim() - frees prepared primitives that no team has joined, and releases pages of the

@@ -140,6 +140,32 @@ int krn_net_join_uneven(const struct krn_net *net, size_t kind, struct krn_range
     return r;
 }
 
+static int refuse_whole(const struct krn_net *net, struct krn_bound *bound, size_t op, void *arg)
+{
+    bool *any = arg;
+
+    *any |= bound->primitive->whole && !net->ops[op].skip;
+    return 0;
+}
+
+size_t krn_net_pieces(const struct krn_net *net, size_t kind, struct krn_range ops, size_t most)
+{
+    size_t pieces = 1;
+    bool whole = false;
+
+    each_bound(net, kind, ops.begin, ops.end - 1, refuse_whole, &whole);
+    while (!whole && 2 * pieces <= most) {
+        pieces *= 2;
+    }
+    return pieces;
+}
+
+int krn_net_join_pieces(const struct krn_net *net, size_t kind, struct krn_range ops, size_t pieces,
+                        size_t *io_scratch_bytes)
+{
+    return ready_width(net, kind, ops, pieces, 1, io_scratch_bytes);
+}
+
 void krn_net_leave(const struct krn_net *net, size_t kind, size_t first, size_t last)
 {
     bool more = false;

@@ -72,6 +72,9 @@ struct krn_primitive {
     bool fused;
     /* Rounds more coarsely than f32 (computes in bf16); runs only if requested by name. */
     bool inexact;
+    /* Most of the work is one part, whatever the width: a team of one core cannot run it in pieces.
+     */
+    bool whole;
     /* Reads in[0], or writes out[0], as dense NCHW, [N][C][H][W], whatever strides those tensors
      * have. They are images that krn_img_of() accepts; see kernels/common/layout.h. Never set
      * together with fused, or where the result shares memory with input 0. */

@@ -11,6 +11,27 @@ void krn_parallel_yield(bool yield)
     pool_flags = yield ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0;
 }
 
+/* Of the calling thread, which runs parts alone. */
+static _Thread_local struct krn_between between;
+
+struct krn_between krn_parallel_between(struct krn_between b)
+{
+    struct krn_between before = between;
+
+    between = b;
+    return before;
+}
+
+static void run_alone(size_t parts, void (*fn)(void *arg, size_t part), void *arg)
+{
+    for (size_t i = 0; i < parts; i++) {
+        if (__builtin_expect(between.fn != NULL, 0)) {
+            between.fn(between.arg);
+        }
+        fn(arg, i);
+    }
+}
+
 /*
  * The pool orders the caller before the parts and the parts before its return, but Debian's
  * libpthreadpool is not instrumented, so ThreadSanitizer cannot see that. Under it, these
@@ -55,9 +76,7 @@ void krn_parallel(pthreadpool_t pool, size_t parts, void (*fn)(void *arg, size_t
     struct krn_uneven *team = krn_uneven_team();
 
     if (pool == NULL || parts <= 1) {
-        for (size_t i = 0; i < parts; i++) {
-            fn(arg, i);
-        }
+        run_alone(parts, fn, arg);
         return;
     }
     if (team) {

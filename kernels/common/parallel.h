@@ -10,10 +10,11 @@
 
 /* The thread pool and scratch of one team; borrowed for each run. */
 struct krn_exec {
-    pthreadpool_t pool; /* NULL: width 1, the caller's thread alone */
-    size_t width;       /* members; of a team of unequal cores krn_uneven_parts() */
-    void *scratch;      /* krn_net_scratch_bytes(net, width), 64-byte aligned */
-    size_t kind;        /* kind of cores whose primitives run: 0 .. krn_net_kinds() - 1 */
+    pthreadpool_t pool; /* NULL: the caller's thread alone */
+    size_t width;  /* members; of a team of unequal cores krn_uneven_parts(); without a pool the
+                           pieces, one after the other: krn_parallel_between() */
+    void *scratch; /* krn_net_scratch_bytes(net, width), 64-byte aligned */
+    size_t kind;   /* kind of cores whose primitives run: 0 .. krn_net_kinds() - 1 */
     /* The range of ops that this team runs for each frame, in one or several consecutive calls of
      * krn_net_run_ops(). A value may stay in NCHW from one call to the next. {0, 0}: calls are
      * independent. */
@@ -37,6 +38,21 @@ void krn_parallel(pthreadpool_t pool, size_t parts, void (*fn)(void *arg, size_t
  * Threads: a team's leader, about its own team.
  */
 void krn_parallel_yield(bool yield);
+
+/* What is called between pieces; fn NULL: nothing. */
+struct krn_between {
+    void (*fn)(void *arg); /* may wait, and leaves the net and its frames alone */
+    void *arg;
+};
+/**
+ * krn_parallel_between() - calls @b before each part that the calling thread runs alone
+ *
+ * So a thread runs ops in n pieces: with krn_exec.width = n and no pool it runs the n parts of each
+ * krn_parallel() one after the other, and may let others have the core between two of them.
+ * Return: what was called before. Threads: a team of one core, about itself.
+ */
+struct krn_between krn_parallel_between(struct krn_between b);
+#define KRN_BETWEEN_NULL ((struct krn_between){NULL, NULL})
 
 /* The indices from begin up to, but not including, end. */
 struct krn_range {

@@ -285,5 +285,6 @@ static bool supports(const struct mdl_model *m, const struct mdl_op *op)
     return krn_nms__ref.supports(m, op) && op->attr.nms.each > 0;
 }
 
-KRN_ISA_PRIMITIVE(nms_f32, MDL_OP_NMS, KRN_ISA_NEEDS, .supports = supports,
+/* whole: of one image and class */
+KRN_ISA_PRIMITIVE(nms_f32, MDL_OP_NMS, KRN_ISA_NEEDS, .whole = true, .supports = supports,
                   .scratch_bytes = scratch_bytes, .run = run);

@@ -245,5 +245,6 @@ static void run(const struct krn_call *call)
     }
 }
 
-KRN_ISA_PRIMITIVE(recurrent_f32, MDL_OP_RECURRENT, KRN_ISA_NEEDS, .supports = supports,
-                  .packed_bytes = packed_bytes, .pack = pack, .run = run);
+/* whole: of few sequences and short steps */
+KRN_ISA_PRIMITIVE(recurrent_f32, MDL_OP_RECURRENT, KRN_ISA_NEEDS, .whole = true,
+                  .supports = supports, .packed_bytes = packed_bytes, .pack = pack, .run = run);

@@ -433,7 +433,7 @@ static void run(const struct krn_call *call)
     {                                                                                              \
         return scratch_bytes(m, op, width, which);                                                 \
     }                                                                                              \
-    KRN_PRIMITIVE(what, MDL_OP_CONV, .needs = cpu, .inexact = rounds,                              \
+    KRN_PRIMITIVE(what, MDL_OP_CONV, .needs = cpu, .inexact = rounds, .whole = which == WINOGRAD,  \
                   .supports = supports_##which, .packed_bytes = packed_bytes_##which,              \
                   .prepare = prepare_##which, .release = release,                                  \
                   .scratch_bytes = scratch_bytes_##which, .run = run)

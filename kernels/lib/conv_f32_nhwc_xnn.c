@@ -59,5 +59,5 @@ static void run(const struct krn_call *call)
     krn_xnn_finish(call, x, &e, &c.y, &krn_conv__ref);
 }
 
-KRN_PRIMITIVE(conv_f32_nhwc__xnn, MDL_OP_CONV, .needs = KRN_XNN_NEEDS, .supports = supports,
-              .prepare = prepare, .release = krn_xnn_release, .run = run);
+KRN_PRIMITIVE(conv_f32_nhwc__xnn, MDL_OP_CONV, .needs = KRN_XNN_NEEDS, .whole = true,
+              .supports = supports, .prepare = prepare, .release = krn_xnn_release, .run = run);

@@ -273,8 +273,9 @@ static void prelu_run(const struct krn_call *call)
 }
 
 #define PRIMITIVE(what, kind)                                                                      \
-    KRN_PRIMITIVE(what##_f32__xnn, kind, .needs = KRN_XNN_NEEDS, .supports = what##_supports,      \
-                  .prepare = what##_prepare, .release = krn_xnn_release, .run = what##_run)
+    KRN_PRIMITIVE(what##_f32__xnn, kind, .needs = KRN_XNN_NEEDS, .whole = true,                    \
+                  .supports = what##_supports, .prepare = what##_prepare,                          \
+                  .release = krn_xnn_release, .run = what##_run)
 
 PRIMITIVE(binary, MDL_OP_BINARY);
 PRIMITIVE(unary, MDL_OP_UNARY);

@@ -47,6 +47,7 @@ static void run(const struct krn_call *call)
 }
 
 #define PRIMITIVE(what, kind)                                                                      \
-    KRN_PRIMITIVE(what##_f32__xnn, kind, .needs = KRN_XNN_NEEDS, .supports = supports,             \
-                  .prepare = prepare, .release = krn_xnn_release, .run = run);
+    KRN_PRIMITIVE(what##_f32__xnn, kind, .needs = KRN_XNN_NEEDS, .whole = true,                    \
+                  .supports = supports, .prepare = prepare, .release = krn_xnn_release,            \
+                  .run = run);
 KRN_PRODUCTS(PRIMITIVE)

@@ -113,7 +113,7 @@ static void run(const struct krn_call *call)
 }
 
 #define PRIMITIVE(what, kind)                                                                      \
-    KRN_PRIMITIVE(what##__xnn, kind, .needs = KRN_XNN_NEEDS, .supports = supports,                 \
+    KRN_PRIMITIVE(what##__xnn, kind, .needs = KRN_XNN_NEEDS, .whole = true, .supports = supports,  \
                   .prepare = prepare, .release = krn_xnn_release, .scratch_bytes = scratch_bytes,  \
                   .run = run)
 

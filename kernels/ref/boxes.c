@@ -220,5 +220,5 @@ static bool nms_supports(const struct mdl_model *m, const struct mdl_op *op)
            is_threshold(m, op, 2) && is_threshold(m, op, 3) && op->out[1] != MDL_NONE;
 }
 
-KRN_PRIMITIVE(nms__ref, MDL_OP_NMS, .reference = true, .supports = nms_supports,
+KRN_PRIMITIVE(nms__ref, MDL_OP_NMS, .reference = true, .whole = true, .supports = nms_supports,
               .scratch_bytes = nms_scratch_bytes, .run = nms_run);

@@ -12,13 +12,14 @@
 #include "tests/kernels/wino_bound.h"
 
 #define WIDTH_MAX 3u
-#define UNEVEN 2u /* members of a team of unequal cores */
+#define UNEVEN 2u  /* members of a team of unequal cores */
+#define PIECES 16u /* that a thread runs one after the other */
 #define PRIMITIVES_MAX 256u
 #define WINO_MAX 6u
 #define STRASSEN (WINO_MAX + 1) /* and two more: panels of 8, 16 and 32 */
 #define SUMS (STRASSEN + 3)
 
-static size_t exercised[PRIMITIVES_MAX];
+static size_t exercised[PRIMITIVES_MAX], cut[PRIMITIVES_MAX];
 bool check_partial;
 
 /*
@@ -105,6 +106,25 @@ struct magnitude {
     double terms;
 };
 
+static void count_part(void *arg)
+{
+    ++*(size_t *)arg;
+}
+
+/* Counts the cases of a primitive in which each of the pieces was a part. */
+static bool run_counted(const struct krn_primitive *v, struct one_op *o, struct one_op_buffer *out,
+                        const struct primitive_how *how)
+{
+    size_t count, parts = 0;
+    bool intact;
+
+    krn_parallel_between((struct krn_between){how->pool ? NULL : count_part, &parts});
+    intact = primitive_run(v, o, out, how);
+    krn_parallel_between(KRN_BETWEEN_NULL);
+    cut[v - krn_primitives(&count)] += parts >= how->width && how->width > 1;
+    return intact;
+}
+
 static bool check_primitive(struct one_op *o, const struct check *c, const struct krn_primitive *v,
                             size_t team, const struct one_op_buffer *want,
                             const struct magnitude *magnitude)
@@ -113,9 +133,9 @@ static bool check_primitive(struct one_op *o, const struct check *c, const struc
     static size_t slower; /* another ratio each time */
     bool ok = true;
 
-    /* behind the last width: two members of unequal speed, where there is a real team */
-    for (size_t width = 1; width <= WIDTH_MAX + (team > 0) && ok; width++) {
-        bool apart = width > WIDTH_MAX;
+    /* behind the last width, where there is a real team: two members of unequal speed; pieces */
+    for (size_t width = 1; width <= WIDTH_MAX + 2 * (team > 0) && ok; width++) {
+        bool apart = width == WIDTH_MAX + 1;
         double second = (double)(1 + slower++ % 8);
         struct krn_speed speeds[KRN_UNEVEN_EACH][UNEVEN];
         struct krn_uneven uneven = {.members = UNEVEN,
@@ -124,7 +144,9 @@ static bool check_primitive(struct one_op *o, const struct check *c, const struc
         struct one_op_buffer got[MDL_OP_OUT_MAX];
         struct compare k = {
             .c = c, .primitive = v, .o = o, .width = width, .terms = magnitude->terms};
-        struct primitive_how how = {.width = apart ? krn_uneven_width(&uneven) : width,
+        struct primitive_how how = {.width = apart               ? krn_uneven_width(&uneven)
+                                             : width > WIDTH_MAX ? PIECES
+                                                                 : width,
                                     .pool = apart           ? kept_pool(UNEVEN)
                                             : team == width ? kept_pool(width)
                                                             : NULL,
@@ -138,7 +160,7 @@ static bool check_primitive(struct one_op *o, const struct check *c, const struc
             speeds[i][1] = (struct krn_speed){.hint = second};
         }
         primitive_out_new(o, got);
-        intact = primitive_run(v, o, got, &how);
+        intact = run_counted(v, o, got, &how);
         kept_pool_rest(how.pool, apart ? UNEVEN : width);
         if (!intact) {
             fprintf(stderr, "%s, %s, width %zu: wrote outside its buffers\n", v->name, o->name,
@@ -293,6 +315,10 @@ int check_unexercised(bool (*which)(const struct krn_primitive *v))
     int missing = 0;
 
     for (size_t i = 0; i < count; i++) {
+        if (exercised[i] > 0 && cut[i] == 0 && !v[i].whole && which(&v[i])) {
+            fprintf(stderr, "%s: runs in one piece, and is not whole\n", v[i].name);
+            missing++;
+        }
         if (v[i].reference || v[i].fused || exercised[i] || !which(&v[i]) ||
             !check_wants(v[i].name)) {
             continue;

@@ -38,9 +38,9 @@ bool check_wants(const char *name);
  * lacks their features. */
 bool check_run(struct one_op *o, const struct check *c);
 
-/** check_unexercised() - prints the usable primitives among @which that no case ran. Primitives
- * named by PIPED_TEST_PRIMITIVES must be usable, unless PIPED_CPU excludes features of the CPU.
- * Return: how many. */
+/** check_unexercised() - prints the usable primitives among @which that no case ran, or that none
+ * ran in pieces although they are not whole. Primitives named by PIPED_TEST_PRIMITIVES must be
+ * usable, unless PIPED_CPU excludes features of the CPU. Return: how many. */
 int check_unexercised(bool (*which)(const struct krn_primitive *v));
 
 /** check_partial - only some cases run, so unexercised primitives are no error */

@@ -113,6 +113,31 @@ TEST(net_only_is_a_wish)
     T_TRUE(krn_net_free(NULL) == NULL);
 }
 
+TEST(net_says_in_how_many_pieces_ops_run)
+{
+    const float w[4] = {10, 11, 12, 13}, c[4] = {1, 2, 3, 4};
+    const struct krn_range both = {0, 2};
+    char error[MDL_ERROR_MAX];
+    struct krn_net *net = NULL;
+    size_t bytes = 0;
+    struct tiny o;
+
+    tiny_init(&o, w, c);
+    T_EQ(krn_net_new(&o.m, "tiled,vec,avx", error, &net), 0);
+    T_EQ(krn_net_pieces(net, 0, both, 16), 16);
+    T_EQ(krn_net_pieces(net, 0, both, 7), 4);
+    T_EQ(krn_net_pieces(net, 0, both, 1), 1);
+    T_EQ(krn_net_join_pieces(net, 0, both, 16, &bytes), 0);
+    T_EQ(bytes, krn_net_scratch_bytes(net, 16));
+    bytes = 1 << 20;
+    T_EQ(krn_net_join_pieces(net, 0, both, 16, &bytes), 0);
+    T_EQ(bytes, 1 << 20);
+    krn_net_free(net);
+    T_EQ(krn_net_new(&o.m, "__xnn", error, &net), 0);
+    T_EQ(krn_net_pieces(net, 0, both, 16), krn_net_chosen(net, 0, 1)->whole ? 1 : 16);
+    krn_net_free(net);
+}
+
 /* Two kinds of cores that run op 0 by different primitives and op 1 by the same. */
 static void choose_two(const struct tiny *o, struct krn_choice ret[2])
 {
@@ -412,6 +437,31 @@ TEST(parallel_runs_each_part_once)
     for (size_t i = 0; i < 100; i++) {
         T_EQ(counts[i], i < 50 ? 2 : 1);
     }
+}
+
+static void look_between(void *arg)
+{
+    ((_Atomic unsigned *)arg)[99]++;
+}
+
+/* A thread alone is asked before each part; a team is not. */
+TEST(parts_of_one_thread_have_something_between)
+{
+    _Atomic unsigned counts[100] = {0};
+    pthreadpool_t pool = pthreadpool_create(2);
+
+    krn_parallel_between((struct krn_between){look_between, counts});
+    krn_parallel(NULL, 8, count_part, counts);
+    T_EQ(counts[99], 8);
+    krn_parallel(NULL, 1, count_part, counts);
+    T_EQ(counts[99], 9);
+    krn_parallel(pool, 50, count_part, counts);
+    T_EQ(counts[99], 9);
+    T_TRUE(krn_parallel_between(KRN_BETWEEN_NULL).arg == counts);
+    krn_parallel(NULL, 8, count_part, counts);
+    T_EQ(counts[99], 9);
+    T_EQ(counts[7], 3);
+    pthreadpool_destroy(pool);
 }
 
 TEST_MAIN()
