@@ -23,6 +23,7 @@ struct pl_pipeline {
     struct pl_set *set;         /* owned; serves */
     struct pl_set *old;         /* owned; draining, or NULL */
     struct pl_unit_total *past; /* owned; [units], under plans whose teams are gone */
+    uint8_t *pieces;            /* owned; [units], for the next plan; NULL: none is cut */
     uint64_t admitted;          /* frames so far: number of the next one */
     size_t in_flight;
     struct pl_trace *trace; /* borrowed; NULL: not traced */
@@ -86,6 +87,7 @@ static int new_set(struct pl_pipeline *p, const struct pl_plan *plan, uint32_t e
         .epoch = epoch,
         .net = p->net,
         .options = &p->options,
+        .pieces = p->pieces,
     };
     size_t units = krn_net_model(p->net)->unit_count;
     int r = pl_plan_check(plan, &p->eps, units, NULL, 0);
@@ -141,6 +143,7 @@ struct pl_pipeline *pl_free(struct pl_pipeline *p)
     pl_sequencer_deinit(&p->sequencer);
     pl_frame_pool_deinit(&p->pool);
     free(p->past);
+    free(p->pieces);
     free(p);
     return NULL;
 }
@@ -269,6 +272,25 @@ int pl_switch(struct pl_pipeline *p, const struct pl_plan *plan)
     p->old = p->set;
     p->set = next;
     pl_set_close(p->old);
+    return 0;
+}
+
+int pl_cut(struct pl_pipeline *p, const uint8_t *pieces)
+{
+    size_t units = krn_net_model(p->net)->unit_count;
+
+    for (size_t i = 0; i < units; i++) {
+        if (pieces[i] < 1 || pieces[i] > PL_PIECES_MAX) {
+            return -EINVAL;
+        }
+    }
+    if (p->pieces == NULL) {
+        p->pieces = malloc(base_max(units, (size_t)1));
+    }
+    if (p->pieces == NULL) {
+        return -ENOMEM;
+    }
+    memcpy(p->pieces, pieces, units);
     return 0;
 }
 

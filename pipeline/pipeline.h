@@ -60,6 +60,17 @@ enum { PL_E_BUSY = 2 };
 int pl_switch(struct pl_pipeline *p, const struct pl_plan *plan);
 
 /**
+ * pl_cut() - sets in how many pieces units are run from the next pl_switch() on
+ * @pieces: [units], copied; each 1 (the default) .. PL_PIECES_MAX
+ *
+ * Between two pieces a team of one core gets up for others, as between two units
+ * (pipeline/seats.h). What cannot be cut (krn_net_pieces()), several frames at once, wider teams,
+ * and pipelines without seats run whole units. Return: 0, -EINVAL, -ENOMEM; then nothing changed.
+ */
+#define PL_PIECES_MAX 16u
+int pl_cut(struct pl_pipeline *p, const uint8_t *pieces);
+
+/**
  * pl_trace_attach() - traces the teams of @p, and those of plans that follow, from their next frame
  * on
  * @t: borrowed until pl_trace_detach() or pl_free(); no other trace is attached     @id: of @p in

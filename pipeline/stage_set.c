@@ -118,7 +118,8 @@ static int make_shares(struct pl_team *t)
     return t->shares == NULL ? -ENOMEM : 0;
 }
 
-static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k, size_t *next_core)
+static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k, size_t *next_core,
+                     const uint8_t *pieces)
 {
     const struct pl_stage_plan *plan = &s->plan.stages[stage];
     const struct pl_group *g = group_of(plan, k);
@@ -158,6 +159,10 @@ static int make_team(struct pl_set *s, struct pl_team *t, size_t stage, size_t k
         scratch_bytes = base_max(
             scratch_bytes, krn_net_frames_bytes(s->common.net, t->kind, ops, t->width, t->batch));
     }
+    r = pieces ? pl_team_cut(t, pieces, &scratch_bytes) : 0;
+    if (r < 0) {
+        return r;
+    }
     t->scratch = alloc_scratch(scratch_bytes);
     return t->scratch == NULL ? -ENOMEM : make_shares(t);
 }
@@ -186,7 +191,7 @@ static void place_weights(const struct pl_set *s, const struct pl_stage_plan *st
     krn_net_place(net, units[stage->first_unit].first_op, units[stage->last_unit].last_op, nodes);
 }
 
-static int make_teams(struct pl_set *s)
+static int make_teams(struct pl_set *s, const uint8_t *pieces)
 {
     size_t next_core[PL_EP_MAX] = {0}, n = 0;
     int r = 0;
@@ -196,7 +201,7 @@ static int make_teams(struct pl_set *s)
 
         place_weights(s, &s->plan.stages[stage]);
         for (size_t k = 0; r == 0 && k < teams; k++) {
-            r = make_team(s, &s->teams[n++], stage, k, next_core);
+            r = make_team(s, &s->teams[n++], stage, k, next_core, pieces);
         }
     }
     for (size_t stage = 0; r == 0 && stage < s->plan.stage_count; stage++) {
@@ -218,7 +223,7 @@ static int start_teams(struct pl_set *s)
     return r;
 }
 
-static int build(struct pl_set *s, size_t frames)
+static int build(struct pl_set *s, size_t frames, const uint8_t *pieces)
 {
     int r;
 
@@ -236,7 +241,7 @@ static int build(struct pl_set *s, size_t frames)
             return r;
         }
     }
-    r = make_teams(s);
+    r = make_teams(s, pieces);
     if (r < 0) {
         return r;
     }
@@ -261,7 +266,7 @@ int pl_set_new(const struct pl_set_config *c, struct pl_set **ret)
         /* on a shared core, a spinning thread blocks the one that it waits for */
         s->common.options.spin_ns = 0;
     }
-    r = build(s, c->frames);
+    r = build(s, c->frames, c->pieces);
     if (r < 0) {
         pl_set_free(s);
         return r;
@@ -299,6 +304,7 @@ static void end_team(struct pl_team *t)
     free(t->shares);
     free(t->uneven);
     free(t->speeds);
+    free(t->pieces);
 }
 
 struct pl_set *pl_set_free(struct pl_set *s)

@@ -22,6 +22,7 @@ struct pl_set_config {
     uint32_t epoch;
     const struct krn_net *net;
     const struct pl_options *options; /* copied */
+    const uint8_t *pieces;            /* per unit: in how many it may be run; NULL: none is cut */
 };
 
 struct pl_route {

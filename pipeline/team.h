@@ -52,6 +52,7 @@ struct pl_team {
     double *shares;            /* owned; per unit of the team: expected part of their cost, 0..1 */
     struct krn_uneven *uneven; /* owned; per unit, the leader's own; NULL: it is of one EP */
     struct krn_speed *speeds;  /* owned; [units][width], theirs */
+    uint8_t *pieces;           /* owned; per unit: in how many it runs; NULL: none is cut */
 
     pthread_t thread;
     bool started;
@@ -149,6 +150,17 @@ bool pl_team_sit(struct pl_team *t, const struct pl_frame *f);
 /** pl_team_goes_on() - lets others go before its unit @at, if they do. @laps: of its clocks, which
  * were set so far. Return: false: the team has to end. */
 bool pl_team_goes_on(struct pl_team *t, size_t at, size_t laps, struct pl_clock_run *clock);
+/* A run of a unit of one frame in pieces. */
+struct pl_in_pieces {
+    struct pl_team *team;
+    size_t at, laps; /* as above */
+    struct pl_clock_run *clock;
+    uint64_t start_ns;    /* without the time for which it got up */
+    uint64_t stood_ticks; /* that time */
+};
+/** pl_team_between() - lets others go before the next piece, if they do. @pieces: a struct
+ * pl_in_pieces. A team that has to end first finishes the unit, without a seat. */
+void pl_team_between(void *pieces);
 /** pl_team_rise() - Return: another team wants a core of its. */
 bool pl_team_rise(struct pl_team *t);
 
@@ -157,7 +169,15 @@ bool pl_team_rise(struct pl_team *t);
  * Of several frames, a unit either computes all before the next unit begins, so that its weights
  * stay in the caches from frame to frame, or a frame goes on through the units that follow, so that
  * its values do. What is larger decides. Either way each unit's time is that of all frames.
+ *
+ * Where a team of one core takes turns, a unit of one frame may be run in pieces, between which it
+ * gets up as between two units.
  */
+
+/** pl_team_cut() - has the team run its units in @pieces, one for each of the net, from 1 on, if it
+ * takes turns and its primitives can. @io_scratch_bytes: that it needs. Return: 0, -ENOMEM,
+ * -EOPNOTSUPP. Threads: the loop, before it starts. */
+int pl_team_cut(struct pl_team *t, const uint8_t *pieces, size_t *io_scratch_bytes);
 
 /**
  * pl_team_run_units() - runs the team's units

@@ -13,6 +13,12 @@ void pl_team_share_cores(struct pl_team *t)
     t->sitter = (struct pl_sitter){.client = client, .cpus = t->cpus, .width = t->width};
 }
 
+/* In how many pieces the team's unit @at runs. */
+static double pieces_of(const struct pl_team *t, size_t at, size_t frames)
+{
+    return t->pieces && frames == 1 ? t->pieces[at] : 1;
+}
+
 /* What is left of a run of @frames from the team's unit @at on. */
 static struct pl_want want_of(const struct pl_team *t, const struct pl_frame *f, size_t at,
                               size_t frames)
@@ -29,7 +35,7 @@ static struct pl_want want_of(const struct pl_team *t, const struct pl_frame *f,
         .released_ns = released,
         .number = f->number,
         .left_ns = ns * left,
-        .unit_ns = ns * t->shares[at],
+        .unit_ns = ns * t->shares[at] / pieces_of(t, at, frames),
     };
 }
 
@@ -53,9 +59,31 @@ bool pl_team_sit(struct pl_team *t, const struct pl_frame *f)
     return t->sitter.seated && !pl_sit_late(&t->sitter, &want) ? true : sit(t, &want);
 }
 
-bool pl_team_goes_on(struct pl_team *t, size_t at, size_t laps, struct pl_clock_run *clock)
+/* Gets up for who goes before it, if somebody does, and sits down again. Return: for how many ticks
+ * it stood, which are not its run's time; it may not sit, as it has to end. */
+static uint64_t give_way(struct pl_team *t, const struct pl_want *want, size_t laps,
+                         struct pl_clock_run *clock)
 {
     uint64_t ns, ticks;
+
+    if (!pl_sit_late(&t->sitter, want)) {
+        return 0;
+    }
+    ns = base_now_ns();
+    ticks = pl_ticks();
+    if (!sit(t, want)) {
+        return 0;
+    }
+    ticks = pl_ticks() - ticks;
+    for (size_t i = 0; i < laps; i++) {
+        t->clocks.laps[i] += ticks;
+    }
+    clock->start_ns += base_now_ns() - ns;
+    return ticks;
+}
+
+bool pl_team_goes_on(struct pl_team *t, size_t at, size_t laps, struct pl_clock_run *clock)
+{
     struct pl_want want;
 
     if (atomic_load_explicit(&t->common->abort, memory_order_relaxed)) {
@@ -65,20 +93,24 @@ bool pl_team_goes_on(struct pl_team *t, size_t at, size_t laps, struct pl_clock_
         return true;
     }
     want = want_of(t, t->first, at, clock->computed);
-    if (!pl_sit_late(&t->sitter, &want)) {
-        return true;
+    give_way(t, &want, laps, clock);
+    return t->sitter.seated;
+}
+
+void pl_team_between(void *pieces)
+{
+    struct pl_in_pieces *p = pieces;
+    struct pl_team *t = p->team;
+    uint64_t before_ns = p->clock->start_ns;
+    struct pl_want want;
+
+    if (!pl_sit_asked(&t->sitter) || !t->sitter.seated) {
+        return;
     }
-    ns = base_now_ns();
-    ticks = pl_ticks();
-    if (!sit(t, &want)) {
-        return false;
-    }
-    ticks = pl_ticks() - ticks;
-    for (size_t i = 0; i < laps; i++) {
-        t->clocks.laps[i] += ticks;
-    }
-    clock->start_ns += base_now_ns() - ns;
-    return true;
+    want = want_of(t, t->first, p->at, 1);
+    want.left_ns = base_max(want.left_ns - (double)(base_now_ns() - p->start_ns), 0.0);
+    p->stood_ticks += give_way(t, &want, p->laps, p->clock);
+    p->start_ns += p->clock->start_ns - before_ns;
 }
 
 bool pl_team_rise(struct pl_team *t)

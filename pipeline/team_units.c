@@ -47,37 +47,69 @@ static void split(struct pl_team *t, const struct units *group)
     }
 }
 
-/* Runs units of frames. A team over several EPs divides them by what its members did of the first
- * of them before. */
-static void run_units(const struct pl_team *t, const struct units *group,
-                      const struct krn_mem *const *mems, size_t count, const struct krn_exec *exec)
+/* A run of frames. */
+struct run {
+    const struct krn_mem *const *mems;
+    size_t count;
+    struct pl_clock_run *clock;
+    const struct krn_exec *exec;
+    size_t laps; /* that are set, and move if the team gets up */
+};
+
+/* Return: for how many ticks it got up meanwhile. */
+static uint64_t run_in_pieces(struct pl_team *t, const struct units *group, const struct run *r)
 {
-    const struct krn_net *net = t->common->net;
-    struct krn_range ops = ops_of(model_of(t), group);
-    struct krn_exec divided = *exec;
+    size_t at = group->first - t->first_unit;
+    struct krn_exec cut = *r->exec;
+    struct pl_in_pieces p = {
+        .team = t, .at = at, .laps = r->laps, .clock = r->clock, .start_ns = base_now_ns()};
+
+    cut.width = t->pieces[at];
+    cut.pool = NULL;
+    krn_parallel_between((struct krn_between){pl_team_between, &p});
+    krn_net_run_frames(t->common->net, ops_of(model_of(t), group), r->mems, 1, &cut);
+    krn_parallel_between(KRN_BETWEEN_NULL);
+    return p.stood_ticks;
+}
+
+/* A team over several EPs divides units by what its members did of the first of them before. */
+static void run_divided(const struct pl_team *t, const struct units *group, const struct run *r)
+{
+    struct krn_exec divided = *r->exec;
     struct krn_uneven *u;
     uint64_t start;
 
-    if (t->uneven == NULL) {
-        krn_net_run_frames(net, ops, mems, count, exec);
-        return;
-    }
     u = &t->uneven[group->first - t->first_unit];
     divided.width = krn_uneven_width(u);
-    divided.pool = divided.width > 1 ? exec->pool : NULL;
+    divided.pool = divided.width > 1 ? r->exec->pool : NULL;
     krn_parallel_uneven(u);
     start = base_now_ns();
-    krn_net_run_frames(net, ops, mems, count, &divided);
-    krn_uneven_took(u, (double)(base_now_ns() - start) / (double)count);
+    krn_net_run_frames(t->common->net, ops_of(model_of(t), group), r->mems, r->count, &divided);
+    krn_uneven_took(u, (double)(base_now_ns() - start) / (double)r->count);
     krn_parallel_uneven(NULL);
+}
+
+/* Runs units of frames. Return: for how many ticks the team got up in the middle of them. */
+static uint64_t run_units(struct pl_team *t, const struct units *group, const struct run *r)
+{
+    if (t->uneven != NULL) {
+        run_divided(t, group, r);
+    } else if (t->pieces != NULL && r->count == 1 && t->pieces[group->first - t->first_unit] > 1) {
+        return run_in_pieces(t, group, r);
+    } else {
+        krn_net_run_frames(t->common->net, ops_of(model_of(t), group), r->mems, r->count, r->exec);
+    }
+    return 0;
 }
 
 /* Runs a group of all frames. */
 static void run_group(struct pl_team *t, const struct units *group,
-                      const struct krn_mem *const *mems, const struct pl_clock_run *clock,
+                      const struct krn_mem *const *mems, struct pl_clock_run *clock,
                       const struct krn_exec *exec)
 {
-    run_units(t, group, mems, clock->computed, exec);
+    const struct run r = {mems, clock->computed, clock, exec, group->first - t->first_unit + 1u};
+
+    run_units(t, group, &r);
     if (clock->timed) {
         progress(t, pl_clocks_lap(&t->clocks, group->last - t->first_unit + 1u), clock);
         split(t, group);
@@ -117,18 +149,18 @@ static size_t path_end(const struct pl_team *t, const struct units *group)
 static bool run_frame(struct pl_team *t, const struct units *path, const struct krn_mem *mem,
                       struct pl_clock_run *clock, const struct krn_exec *exec)
 {
-    size_t laps = path->first - t->first_unit + 1u;
+    const struct run r = {&mem, 1, clock, exec, path->first - t->first_unit + 1u};
     struct units group;
 
     for (group.first = path->first; group.first <= path->last; group.first = group.last + 1) {
         uint64_t before, now;
 
         group.last = group_end(t, group.first);
-        if (!pl_team_goes_on(t, group.first - t->first_unit, laps, clock)) {
+        if (!pl_team_goes_on(t, group.first - t->first_unit, r.laps, clock)) {
             return false;
         }
         before = pl_ticks();
-        run_units(t, &group, &mem, 1, exec);
+        before += run_units(t, &group, &r);
         now = pl_ticks();
         t->clocks.laps[group.last - t->first_unit + 1u] += now - before;
         if (clock->timed) {
@@ -161,6 +193,38 @@ static bool run_path(struct pl_team *t, const struct units *path, const struct k
         split(t, &group);
     }
     return true;
+}
+
+int pl_team_cut(struct pl_team *t, const uint8_t *pieces, size_t *io_scratch_bytes)
+{
+    const struct krn_net *net = t->common->net;
+    size_t count = (size_t)(t->last_unit - t->first_unit) + 1;
+    struct units group;
+    int r = 0;
+
+    if (t->width > 1 || t->sitter.client == NULL || !t->joined) {
+        return 0;
+    }
+    t->pieces = malloc(count);
+    if (t->pieces == NULL) {
+        return -ENOMEM;
+    }
+    memset(t->pieces, 1, count);
+    for (group.first = t->first_unit; r == 0 && group.first <= t->last_unit;
+         group.first = group.last + 1) {
+        struct krn_range ops;
+        size_t most = 1, n;
+
+        group.last = group_end(t, group.first);
+        for (size_t i = group.first; i <= group.last; i++) {
+            most = base_max(most, (size_t)pieces[i]);
+        }
+        ops = ops_of(model_of(t), &group);
+        n = krn_net_pieces(net, t->kind, ops, most);
+        r = n > 1 ? krn_net_join_pieces(net, t->kind, ops, n, io_scratch_bytes) : 0;
+        memset(t->pieces + (group.first - t->first_unit), (int)n, group.last - group.first + 1);
+    }
+    return r;
 }
 
 bool pl_team_run_units(struct pl_team *t, const struct krn_mem *const *mems,

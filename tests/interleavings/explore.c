@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "kernels/common/parallel.h"
 #include "tests/interleavings/memory_model.h"
 
 #define STACK_BYTES ((size_t)512 << 10)
@@ -165,14 +166,17 @@ static size_t highest(const size_t *of, size_t count)
 static void run(size_t next)
 {
     size_t before = x.self;
+    struct krn_between between;
 
     if (next == before) {
         return;
     }
     x.self = next;
+    between = krn_parallel_between(KRN_BETWEEN_NULL); /* fibers share what is a thread's own */
     if (swapcontext(&x.fibers[before].context, &x.fibers[next].context) != 0) {
         abort();
     }
+    krn_parallel_between(between);
 }
 
 static void switch_away(void)

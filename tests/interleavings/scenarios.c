@@ -454,6 +454,13 @@ void pipeline_run(void *pipeline_case)
     if (pl_new(c->net->net, &eps, &plan, &o, &r.p) != 0) {
         ex_fail("no pipeline");
     }
+    if (c->cut) {
+        uint8_t pieces[] = {2, 1, 3, 2, 2}; /* of the net's units */
+
+        if (pl_cut(r.p, pieces) != 0 || pl_switch(r.p, &plan) != 0) {
+            ex_fail("not cut");
+        }
+    }
     serve(&r, c, &eps);
     if (pl_in_flight(r.p) != 0 || pl_collect(r.p) != NULL) {
         ex_fail("frames are left");

@@ -37,6 +37,7 @@ struct pipeline_case {
     size_t frames, pool;
     unsigned long spin_ns;
     bool seats;           /* its teams take turns */
+    bool cut;             /* and get up in the middle of units, too */
     struct tiny_net *net; /* made before the run */
 };
 void pipeline_run(void *pipeline_case);

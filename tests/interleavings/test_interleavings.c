@@ -122,6 +122,7 @@ TEST(pipelines_under_random_schedules)
         {"0-4@big/3", NULL},
         {"0-1@big*2/2|2-4@little/3", "0-2@little/2|3-4@big*2"},
         {"0-1@big*2|2-3@big*2|4-4@big", "0-3@big*3|4-4@little*2"}, /* more teams than cores */
+        {"0-1@big*2|2-4@big*2", NULL},
         {"70%:0-4@big;30%:0-2@big|3-4@little", "0-4@little;0-1@big*2|2-4@big"},
     };
     struct tiny_net net;
@@ -133,7 +134,8 @@ TEST(pipelines_under_random_schedules)
                                       .frames = 6,
                                       .pool = 4,
                                       .spin_ns = spin * 20000,
-                                      .seats = spin == 1 || i == 7,
+                                      .seats = spin == 1 || i == 7 || i == 8,
+                                      .cut = i == 8,
                                       .net = &net};
 
             T_TRUE(random_runs(pipeline_run, &c, 100));

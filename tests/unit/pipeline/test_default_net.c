@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The default network, loaded from its file and run by the primitives that the machine picks: every
- * plan gives the answers of one thread. Argument of the environment: PIPED_TEST_MODEL.
+ * plan gives the answers of one thread, in however many pieces units run. Argument of the
+ * environment: PIPED_TEST_MODEL.
  */
 #include "base/base.h"
+#include "pipeline/seats.h"
 #include "tests/harness.h"
 #include "tests/unit/pipeline/rig.h"
 
@@ -106,10 +108,24 @@ static struct pl_plan random_plan(const struct pl_ep_set *eps, size_t units)
     return p;
 }
 
+/* Return: as pl_switch(). */
+static int switch_at_random(struct pl_pipeline *p, const struct pl_ep_set *eps, size_t units)
+{
+    struct pl_plan plan = random_plan(eps, units);
+    uint8_t pieces[64];
+
+    for (size_t i = 0; i < units && i < sizeof(pieces); i++) {
+        pieces[i] = (uint8_t)(t_range(0, 1) ? 1 : t_range(2, PL_PIECES_MAX));
+    }
+    return units > sizeof(pieces) || pl_cut(p, pieces) < 0 ? -EINVAL : pl_switch(p, &plan);
+}
+
 TEST(default_network_under_random_plans)
 {
     struct loaded l;
     const char *problem = load(&l);
+    struct pl_seats *seats = pl_seats_new(1, 0);
+    struct pl_client client;
     struct pl_ep_set eps;
     struct pl_plan plan;
     struct rig r;
@@ -122,6 +138,8 @@ TEST(default_network_under_random_plans)
     rig_init(&r, &l.as_net);
     o = rig_options(&r);
     o.frames = 12;
+    pl_client_init(&client, seats);
+    o.client = &client;
     plan = random_plan(&eps, l.model->unit_count);
     T_EQ(pl_new(l.as_net.net, &eps, &plan, &o, &r.p), 0);
     while (r.sent < (size_t)t_times(1500)) {
@@ -132,8 +150,7 @@ TEST(default_network_under_random_plans)
         }
         pl_reap(r.p);
         if (!pl_switching(r.p) && t_range(0, 7) == 0) {
-            plan = random_plan(&eps, l.model->unit_count);
-            T_EQ(pl_switch(r.p, &plan), 0);
+            T_EQ(switch_at_random(r.p, &eps, l.model->unit_count), 0);
         }
         T_TRUE(!r.wrong);
     }
@@ -142,6 +159,7 @@ TEST(default_network_under_random_plans)
     T_EQ(r.ok, r.sent);
     T_LT(t_times(20), r.epoch);
     rig_deinit(&r);
+    pl_seats_free(seats);
     unload(&l);
 }
 

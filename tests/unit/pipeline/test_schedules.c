@@ -87,7 +87,13 @@ static bool step(struct rig *r, const struct pl_ep_set *eps, int switch_percent,
     if (t_range(0, 99) < switch_percent) {
         struct pl_plan plan = random_plan(eps);
         uint32_t epoch = pl_epoch(r->p);
-        int result = pl_switch(r->p, &plan);
+        uint8_t pieces[UNITS];
+        int result;
+
+        for (size_t i = 0; i < UNITS; i++) {
+            pieces[i] = (uint8_t)(t_range(0, 1) ? t_range(1, PL_PIECES_MAX) : 1);
+        }
+        result = pl_cut(r->p, pieces) < 0 ? -EINVAL : pl_switch(r->p, &plan);
 
         if (result != 0 && result != PL_E_BUSY) {
             fprintf(stderr, "switch: %d\n", result);
