@@ -294,6 +294,21 @@ int pl_cut(struct pl_pipeline *p, const uint8_t *pieces)
     return 0;
 }
 
+double pl_longest_piece(const struct pl_pipeline *p, size_t unit)
+{
+    double longest = 0;
+
+    for (size_t i = 0; i < p->set->team_count; i++) {
+        const struct pl_team *t = &p->set->teams[i];
+
+        if (t->longest != NULL && unit >= t->first_unit && unit <= t->last_unit) {
+            longest = base_max(longest, atomic_load_explicit(&t->longest[unit - t->first_unit],
+                                                             memory_order_relaxed));
+        }
+    }
+    return longest;
+}
+
 void pl_trace_attach(struct pl_pipeline *p, struct pl_trace *t, uint32_t id)
 {
     assert(p->trace == NULL);

@@ -305,6 +305,7 @@ static void end_team(struct pl_team *t)
     free(t->uneven);
     free(t->speeds);
     free(t->pieces);
+    free(t->longest);
 }
 
 struct pl_set *pl_set_free(struct pl_set *s)

@@ -53,6 +53,8 @@ struct pl_team {
     struct krn_uneven *uneven; /* owned; per unit, the leader's own; NULL: it is of one EP */
     struct krn_speed *speeds;  /* owned; [units][width], theirs */
     uint8_t *pieces;           /* owned; per unit: in how many it runs; NULL: none is cut */
+    _Atomic double *longest;   /* owned; per unit: part of its time that the longest piece takes, on
+                                * average; 0: unknown. Writer: the team; relaxed */
 
     pthread_t thread;
     bool started;
@@ -155,11 +157,11 @@ struct pl_in_pieces {
     struct pl_team *team;
     size_t at, laps; /* as above */
     struct pl_clock_run *clock;
-    uint64_t start_ns;    /* without the time for which it got up */
-    uint64_t stood_ticks; /* that time */
+    uint64_t start_ticks, stood_ticks;   /* of the unit; for which it got up meanwhile */
+    uint64_t piece_ticks, longest_ticks; /* when the present piece began; of any, so far */
 };
-/** pl_team_between() - lets others go before the next piece, if they do. @pieces: a struct
- * pl_in_pieces. A team that has to end first finishes the unit, without a seat. */
+/** pl_team_between() - ends a piece, and lets others go before the next one, if they do. @pieces: a
+ * struct pl_in_pieces. A team that has to end finishes the unit first, without a seat. */
 void pl_team_between(void *pieces);
 /** pl_team_rise() - Return: another team wants a core of its. */
 bool pl_team_rise(struct pl_team *t);

@@ -97,20 +97,28 @@ bool pl_team_goes_on(struct pl_team *t, size_t at, size_t laps, struct pl_clock_
     return t->sitter.seated;
 }
 
+static void stand_back(struct pl_in_pieces *p)
+{
+    struct pl_team *t = p->team;
+    struct pl_want want = want_of(t, t->first, p->at, 1);
+    uint64_t took = p->piece_ticks - p->start_ticks - p->stood_ticks;
+
+    want.left_ns = base_max(want.left_ns - (double)took * t->ns_per_tick, 0.0);
+    p->stood_ticks += give_way(t, &want, p->laps, p->clock);
+    p->piece_ticks = pl_ticks();
+}
+
 void pl_team_between(void *pieces)
 {
     struct pl_in_pieces *p = pieces;
-    struct pl_team *t = p->team;
-    uint64_t before_ns = p->clock->start_ns;
-    struct pl_want want;
+    const struct pl_sitter *sitter = &p->team->sitter;
+    uint64_t now = pl_ticks();
 
-    if (!pl_sit_asked(&t->sitter) || !t->sitter.seated) {
-        return;
+    p->longest_ticks = base_max(p->longest_ticks, now - p->piece_ticks);
+    p->piece_ticks = now;
+    if (pl_sit_asked(sitter) && sitter->seated) {
+        stand_back(p);
     }
-    want = want_of(t, t->first, p->at, 1);
-    want.left_ns = base_max(want.left_ns - (double)(base_now_ns() - p->start_ns), 0.0);
-    p->stood_ticks += give_way(t, &want, p->laps, p->clock);
-    p->start_ns += p->clock->start_ns - before_ns;
 }
 
 bool pl_team_rise(struct pl_team *t)

@@ -56,19 +56,43 @@ struct run {
     size_t laps; /* that are set, and move if the team gets up */
 };
 
+/* Learns what part of the group's time, until @now, its longest piece takes. One that took long by
+ * chance counts little. */
+static void learn_longest(struct pl_team *t, const struct units *group,
+                          const struct pl_in_pieces *p, uint64_t now)
+{
+    uint64_t took = now - p->start_ticks - p->stood_ticks;
+    uint64_t longest_ticks = base_max(p->longest_ticks, now - p->piece_ticks);
+    double part = took > 0 ? base_min((double)longest_ticks / (double)took, 1.0) : 1;
+
+    for (size_t i = group->first; i <= group->last; i++) {
+        _Atomic double *longest = &t->longest[i - t->first_unit];
+        double e = atomic_load_explicit(longest, memory_order_relaxed);
+
+        e = e > 0 ? e + (base_min(part, 2 * e) - e) / 8 : part;
+        atomic_store_explicit(longest, e, memory_order_relaxed);
+    }
+}
+
 /* Return: for how many ticks it got up meanwhile. */
 static uint64_t run_in_pieces(struct pl_team *t, const struct units *group, const struct run *r)
 {
     size_t at = group->first - t->first_unit;
     struct krn_exec cut = *r->exec;
-    struct pl_in_pieces p = {
-        .team = t, .at = at, .laps = r->laps, .clock = r->clock, .start_ns = base_now_ns()};
+    uint64_t start = pl_ticks();
+    struct pl_in_pieces p = {.team = t,
+                             .at = at,
+                             .laps = r->laps,
+                             .clock = r->clock,
+                             .start_ticks = start,
+                             .piece_ticks = start};
 
     cut.width = t->pieces[at];
     cut.pool = NULL;
     krn_parallel_between((struct krn_between){pl_team_between, &p});
     krn_net_run_frames(t->common->net, ops_of(model_of(t), group), r->mems, 1, &cut);
     krn_parallel_between(KRN_BETWEEN_NULL);
+    learn_longest(t, group, &p, pl_ticks());
     return p.stood_ticks;
 }
 
@@ -206,7 +230,8 @@ int pl_team_cut(struct pl_team *t, const uint8_t *pieces, size_t *io_scratch_byt
         return 0;
     }
     t->pieces = malloc(count);
-    if (t->pieces == NULL) {
+    t->longest = calloc(count, sizeof(t->longest[0]));
+    if (t->pieces == NULL || t->longest == NULL) {
         return -ENOMEM;
     }
     memset(t->pieces, 1, count);

@@ -78,6 +78,14 @@ TEST(answers_are_the_same_in_pieces)
             T_TRUE(rig_stream(&s.rig, 40, k % 2 ? RIG_IMAGE : 0));
         }
         T_EQ(s.rig.ok, 160);
+        cut(&s, (uint8_t[UNITS]){1, 16, 4, 1});
+        for (size_t u = 0; u < UNITS; u++) {
+            T_TRUE(pl_longest_piece(s.rig.p, u) == 0);
+        }
+        T_TRUE(rig_stream(&s.rig, 1, 0));
+        T_TRUE(pl_longest_piece(s.rig.p, 0) == 0);
+        T_TRUE(pl_longest_piece(s.rig.p, 1) > 1.0 / 17 && pl_longest_piece(s.rig.p, 1) <= 1);
+        T_TRUE(pl_longest_piece(s.rig.p, 2) > 1.0 / 5 && pl_longest_piece(s.rig.p, 2) <= 1);
         stop(&s);
         pl_seats_free(seats);
     }
