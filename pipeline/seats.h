@@ -74,7 +74,7 @@ struct pl_want {
     uint64_t number;      /* of the frame */
     uint64_t released_ns; /* 0: at once */
     double left_ns;       /* time that it still takes, as expected; 0: unknown */
-    double unit_ns;       /* of its next unit, as expected; 0: unknown */
+    double unit_ns;       /* of its next unit, or piece of one, as expected; 0: unknown */
 };
 
 /* A team. Writers: the team, and whoever holds the seats' lock. */

@@ -13,10 +13,16 @@ void pl_team_share_cores(struct pl_team *t)
     t->sitter = (struct pl_sitter){.client = client, .cpus = t->cpus, .width = t->width};
 }
 
-/* In how many pieces the team's unit @at runs. */
-static double pieces_of(const struct pl_team *t, size_t at, size_t frames)
+/* The part of the team's unit @at that its longest piece takes, as far as it is known. */
+static double piece_of(const struct pl_team *t, size_t at, size_t frames)
 {
-    return t->pieces && frames == 1 ? t->pieces[at] : 1;
+    double longest;
+
+    if (!t->pieces || frames > 1) {
+        return 1;
+    }
+    longest = atomic_load_explicit(&t->longest[at], memory_order_relaxed);
+    return longest > 0 ? longest : 1.0 / t->pieces[at];
 }
 
 /* What is left of a run of @frames from the team's unit @at on. */
@@ -35,7 +41,7 @@ static struct pl_want want_of(const struct pl_team *t, const struct pl_frame *f,
         .released_ns = released,
         .number = f->number,
         .left_ns = ns * left,
-        .unit_ns = ns * t->shares[at] / pieces_of(t, at, frames),
+        .unit_ns = ns * t->shares[at] * piece_of(t, at, frames),
     };
 }
 

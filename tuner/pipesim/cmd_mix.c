@@ -10,9 +10,12 @@ static const struct {
     const char *name;
     double least, most;
     bool whole;
-} KEYS[] = {
-    {"rate", 1e-6, 1e6}, {"deadline", 1e-6, 1e9}, {"class", 0, 7, true}, {"weight", 1e-3, 1e3}};
-enum { RATE, DEADLINE, CLASS, WEIGHT, KEY_COUNT };
+} KEYS[] = {{"rate", 1e-6, 1e6},
+            {"deadline", 1e-6, 1e9},
+            {"class", 0, 7, true},
+            {"weight", 1e-3, 1e3},
+            {"cut", 1, 16, true}};
+enum { RATE, DEADLINE, CLASS, WEIGHT, CUT, KEY_COUNT };
 
 /* Takes "KEY=VALUE". @io_values: [KEY_COUNT]; @io_given: which of them were given. */
 static int take_key(const char *wish, const char *text, double *io_values, bool *io_given)
@@ -48,11 +51,25 @@ static int take_key(const char *wish, const char *text, double *io_values, bool 
     return 0;
 }
 
+/* Lets the units of the last model be run in up to @most pieces. Return: 0, or an exit code. */
+static int add_cut(struct psim_mixed *x, int most)
+{
+    size_t model = x->count++, units = x->wishes[model].p->unit_count;
+
+    x->cut_most[model] = malloc(units + 1);
+    if (!x->cut_most[model]) {
+        return psim_fail("out of memory");
+    }
+    memset(x->cut_most[model], most, units);
+    x->wishes[model].cut_most = x->cut_most[model];
+    return 0;
+}
+
 /* Takes "NETWORK[=RATE][,KEY=VALUE]...". Return: 0, or an exit code. */
 static int add(struct psim_mixed *x, const char *platform, const char *wish)
 {
     base_autofree char *text = strdup(wish);
-    double values[KEY_COUNT] = {[RATE] = 1, [WEIGHT] = 1};
+    double values[KEY_COUNT] = {[RATE] = 1, [WEIGHT] = 1, [CUT] = 1};
     bool given[KEY_COUNT] = {false};
     char error[PSIM_ERROR_MAX] = "", *rest, *equals;
     int code = 0;
@@ -91,8 +108,7 @@ static int add(struct psim_mixed *x, const char *platform, const char *wish)
                                             .weight = values[WEIGHT],
                                             .class = (unsigned)values[CLASS],
                                             .deadline_ns = values[DEADLINE] * BASE_NS_PER_MS};
-    x->count++;
-    return 0;
+    return add_cut(x, (int)values[CUT]);
 }
 
 /* ---- text ---- */
@@ -130,14 +146,19 @@ static void print_reached(const json_t *v)
 
 static void print_admission(const json_t *v)
 {
-    const json_t *a = json_object_get(v, "admission");
+    const json_t *a = json_object_get(v, "admission"), *cut;
     const char *refused = string(a, "text");
+    size_t i;
 
     if (refused) {
         shown_printf("%s\n", refused);
     } else if (a) {
         printf("All deadlines hold, at %.1f %% load of the busiest core.\n",
                100 * number(a, "load"));
+        json_array_foreach(json_object_get(v, "cut"), i, cut)
+        {
+            shown_printf("%s\n", string(cut, "text"));
+        }
     }
 }
 

@@ -10,6 +10,7 @@ struct psim_mixed {
     size_t count;
     struct psim_case cases[TUN_MIX_MAX]; /* [count], owned */
     struct tun_wish wishes[TUN_MIX_MAX]; /* of the cases */
+    uint8_t *cut_most[TUN_MIX_MAX];      /* of the wishes; owned; NULL: none is cut */
     struct tun_promise plan;             /* owned */
 };
 

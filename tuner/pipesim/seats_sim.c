@@ -15,6 +15,7 @@ struct sitter {
     size_t first, count, unit;
     double since_ns;  /* it waits since then */
     double left_ns;   /* of the first frame, if all units take their times */
+    double begun_ns;  /* of the unit, that pieces before have done */
     double v, weight; /* of the tag */
     bool sits;
 };
@@ -23,7 +24,7 @@ struct seat_now {
     struct sitter **sitters; /* [count], of sim.listed */
     size_t count;
     struct sitter *sits;
-    double end_ns, began_ns; /* of its unit */
+    double end_ns, began_ns; /* of its unit, or piece of one */
 };
 
 struct model_now {
@@ -54,6 +55,12 @@ static const struct tun_wish *wish_of(const struct sim *x, const struct sitter *
     return &x->s->wishes[t->lane->model];
 }
 
+/* Return: what it runs next, until others may go. The longest piece of a unit comes first. */
+static double next_ns(const struct sitter *t)
+{
+    return base_min(tun_piece_ns(t->stop, t->unit), t->stop->unit_ns[t->unit] - t->begun_ns);
+}
+
 /* ---- who goes first ---- */
 
 static unsigned top_class(const struct sim *x)
@@ -71,7 +78,7 @@ static unsigned rank(const struct sim *x, const struct sitter *t, unsigned top)
     unsigned class = wish_of(x, t)->class;
 
     return !t->sits && class < top && x->s->floor > 0 &&
-                   (x->now - t->since_ns) * x->s->floor >= t->stop->unit_ns[t->unit]
+                   (x->now - t->since_ns) * x->s->floor >= next_ns(t)
                ? UINT_MAX
                : class;
 }
@@ -123,7 +130,7 @@ static void pick(struct sim *x, struct seat_now *seat)
     if (best) {
         best->sits = true;
         seat->began_ns = x->now;
-        seat->end_ns = x->now + best->stop->unit_ns[best->unit] * (x->s->vary ? part(x) : 1);
+        seat->end_ns = x->now + next_ns(best) * (x->s->vary ? part(x) : 1);
     } else {
         seat->end_ns = NEVER;
     }
@@ -135,6 +142,7 @@ static void begin_wait(struct sim *x, struct sitter *t)
 
     t->since_ns = x->now;
     t->unit = 0;
+    t->begun_ns = 0;
     t->left_ns = tun_stop_ns(t->stop, NULL);
     x->models[t->lane->model].waiting++;
     for (size_t i = 0; i < x->seats[t->stop->seat].count; i++) {
@@ -184,8 +192,13 @@ static void end_unit(struct sim *x, struct seat_now *seat)
 
     x->seen->busy_ns += x->now - seat->began_ns;
     t->v += (x->now - seat->began_ns) / t->weight;
-    t->left_ns -= t->stop->unit_ns[t->unit];
-    if (++t->unit < t->stop->units) {
+    t->left_ns -= next_ns(t);
+    t->begun_ns += next_ns(t);
+    if (t->begun_ns >= t->stop->unit_ns[t->unit] * (1 - 1e-9)) {
+        t->unit++;
+        t->begun_ns = 0;
+    }
+    if (t->unit < t->stop->units) {
         pick(x, seat);
         return;
     }

@@ -10,7 +10,7 @@
 
 /* A lane's stop, or those of several lanes of a model that do the same on the seat. */
 struct task {
-    size_t model, unit, stop; /* unit: the longest, of the model's */
+    size_t model, unit, stop; /* unit: of the longest piece, of the model's */
     unsigned class;
     double cost_ns, unit_ns, due_ns; /* due_ns: D, 0: none */
     double apart_ns, period_ns;      /* T, T / x */
@@ -107,8 +107,10 @@ static double early_ns(const struct machine *m, const struct tun_lane *lane, siz
 static struct task task_of(const struct machine *m, const struct tun_lane *lane, size_t stop)
 {
     const struct tun_stop *at = &lane->stops[stop];
+    size_t longest;
     struct task x = {.model = lane->model,
                      .stop = stop,
+                     .cost_ns = tun_stop_ns(at, &longest),
                      .class = m->wishes[lane->model].class,
                      .due_ns = at->deadline_ns,
                      .apart_ns = (double)BASE_NS_PER_S / m->wishes[lane->model].rate,
@@ -116,10 +118,8 @@ static struct task task_of(const struct machine *m, const struct tun_lane *lane,
                      .early_ns = early_ns(m, lane, stop),
                      .lanes = 1,
                      .all_lanes = m->all_lanes[lane->model]};
-    size_t longest;
 
-    x.cost_ns = tun_stop_ns(at, &longest);
-    x.unit_ns = at->unit_ns[longest];
+    x.unit_ns = tun_piece_ns(at, longest);
     x.unit = at->first + longest;
     return x;
 }
@@ -132,7 +132,7 @@ static struct task *find(const struct seat *s, const struct task *like)
 
         if (x->model == like->model && x->stop == like->stop && x->unit == like->unit &&
             x->due_ns == like->due_ns && x->cost_ns == like->cost_ns &&
-            x->early_ns == like->early_ns) {
+            x->early_ns == like->early_ns && x->unit_ns == like->unit_ns) {
             return x;
         }
     }
@@ -258,18 +258,20 @@ static double horizon_ns(const struct seat *s, unsigned class, double *ret_per_d
 static const struct task *go_on(struct seat *s, struct at *a)
 {
     const struct task *whose = NULL;
+    double first = INFINITY;
 
-    a->t = INFINITY;
     for (size_t i = 0; i < s->count; i++) {
-        if (has_due(&s->tasks[i], a->class) && s->tasks[i].next_ns < a->t) {
+        if (has_due(&s->tasks[i], a->class) && s->tasks[i].next_ns < first) {
             whose = &s->tasks[i];
-            a->t = whose->next_ns;
+            first = whose->next_ns;
         }
     }
+    a->t = first;
     for (size_t i = 0; i < s->count; i++) {
         struct task *x = &s->tasks[i];
 
-        while (has_due(x, a->class) && x->next_ns <= a->t * (1 + SLIP)) {
+        while (has_due(x, a->class) && x->next_ns <= first * (1 + SLIP)) {
+            a->t = base_max(a->t, x->next_ns);
             x->next_ns = x->due_ns + release_ns(x, ++x->due);
             a->demand_ns += x->cost_ns;
         }
@@ -427,14 +429,11 @@ static int prepare(struct machine *m, double floor)
         return -ENOMEM;
     }
     for (size_t i = 0; i < m->lanes->count; i++) {
-        size_t model = m->lanes->lanes[i].model;
-
-        top = base_max(top, m->wishes[model].class);
-        m->all_lanes[model]++;
+        top = base_max(top, m->wishes[m->lanes->lanes[i].model].class);
+        m->all_lanes[m->lanes->lanes[i].model]++;
     }
     for (size_t i = 0; i < m->lanes->seats; i++) {
-        m->seats[i].floor = floor;
-        m->seats[i].top = top;
+        m->seats[i] = (struct seat){.floor = floor, .top = top};
     }
     r = add_tasks(m);
     for (int round = 0; r == 0 && waits_matter(m) && wait_longer(m); round++) {

@@ -2,7 +2,8 @@
 /**
  * tuner/solve/admit.h - whether every frame of every model with a deadline will be in time
  *
- * A seat (tuner/solve/lanes.h) runs one unit of one frame at a time, to its end. Then it takes,
+ * A seat (tuner/solve/lanes.h) runs one unit of one frame at a time, to its end; one that is run in
+ * pieces counts here as that many units, of which only the longest matters. Then it takes,
  * of the frames that wait, the one of the highest class; in a class the one that is due first, and
  * those that are due before all others. A stop whose frame has waited for the time of its unit over
  * @floor while a higher class is anywhere runs one unit before all others. Models release frames at

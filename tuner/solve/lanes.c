@@ -28,7 +28,7 @@ double tun_stop_ns(const struct tun_stop *s, size_t *ret_longest)
 
     for (size_t u = 0; u < s->units; u++) {
         sum += s->unit_ns[u];
-        longest = s->unit_ns[u] > s->unit_ns[longest] ? u : longest;
+        longest = tun_piece_ns(s, u) > tun_piece_ns(s, longest) ? u : longest;
     }
     if (ret_longest) {
         *ret_longest = longest;
@@ -159,9 +159,9 @@ static int add_lanes(struct tun_lanes *l, size_t *room, const struct tun_lane *w
     return 0;
 }
 
-/* The stages of a route with their units' times, which it writes behind @unit_ns. */
+/* The stages of a route with their units' times, which it writes behind @unit_ns and @piece_ns. */
 static void stops_of(const struct tun_wish *w, const struct tun_dealt *d, double *unit_ns,
-                     struct tun_lane *ret)
+                     double *piece_ns, struct tun_lane *ret)
 {
     const struct tun_problem *p = w->slow ? w->slow : w->p;
     size_t unit = 0;
@@ -170,10 +170,14 @@ static void stops_of(const struct tun_wish *w, const struct tun_dealt *d, double
     for (size_t s = 0; s < ret->stages; s++) {
         struct tun_stop *stop = &ret->stops[s];
 
-        *stop = (struct tun_stop){.first = unit, .unit_ns = unit_ns + unit};
+        *stop = (struct tun_stop){.ep = d->route.ep[s],
+                                  .first = unit,
+                                  .unit_ns = unit_ns + unit,
+                                  .piece_ns = piece_ns + unit};
         for (; unit <= d->route.last[s]; unit++, stop->units++) {
             unit_ns[unit] = tun_cell_at(&p->costs, d->route.ep[s], 1, unit)->ns +
                             (stop->units == 0 ? tun_handoff_ns(p, unit) : 0);
+            piece_ns[unit] = unit_ns[unit];
         }
     }
 }
@@ -181,7 +185,7 @@ static void stops_of(const struct tun_wish *w, const struct tun_dealt *d, double
 static int lay(const struct tun_wish *wishes, const struct tun_mix *mix, const struct seating *s,
                struct tun_lanes *l)
 {
-    double *unit_ns = l->unit_ns;
+    double *unit_ns = l->unit_ns, *piece_ns = l->piece_ns;
     size_t room = 0;
     int r = 0;
 
@@ -195,8 +199,9 @@ static int lay(const struct tun_wish *wishes, const struct tun_mix *mix, const s
                 pieces[s->pieces[j].stage] = &s->pieces[j];
             }
         }
-        stops_of(w, &mix->dealt[i], unit_ns, &whole);
+        stops_of(w, &mix->dealt[i], unit_ns, piece_ns, &whole);
         unit_ns += w->p->unit_count;
+        piece_ns += w->p->unit_count;
         r = add_lanes(l, &room, &whole, pieces);
     }
     return r;
@@ -244,7 +249,8 @@ int tun_lanes_init(const struct tun_wish *wishes, const struct tun_mix *mix, boo
     ret->seats = s.first[first->ep_count];
     s.pieces = calloc(stages + 1, sizeof(*s.pieces));
     ret->unit_ns = calloc(units + 1, sizeof(*ret->unit_ns));
-    r = s.pieces && ret->unit_ns ? 0 : -ENOMEM;
+    ret->piece_ns = calloc(units + 1, sizeof(*ret->piece_ns));
+    r = s.pieces && ret->unit_ns && ret->piece_ns ? 0 : -ENOMEM;
     if (r == 0) {
         list_pieces(wishes, mix, &s);
         seat_all(&s);
@@ -258,7 +264,38 @@ void tun_lanes_deinit(struct tun_lanes *l)
 {
     free(l->lanes);
     free(l->unit_ns);
+    free(l->piece_ns);
     *l = TUN_LANES_NULL;
+}
+
+/* ---- pieces ---- */
+
+void tun_lanes_cut(const struct tun_wish *wishes, struct tun_lanes *io_lanes, size_t model,
+                   size_t unit, size_t pieces)
+{
+    const struct tun_wish *w = &wishes[model];
+    const struct tun_problem *p = w->slow ? w->slow : w->p;
+    double uncut = w->uncut ? w->uncut[unit] : TUN_UNCUT;
+    double longest = uncut + (1 - uncut) / (double)pieces,
+           cost = 1 + TUN_CUT_COST * log2((double)pieces);
+
+    for (size_t i = 0; i < io_lanes->count; i++) {
+        const struct tun_lane *lane = &io_lanes->lanes[i];
+
+        for (size_t j = 0; lane->model == model && j < lane->stages; j++) {
+            const struct tun_stop *s = &lane->stops[j];
+            double handoff_ns = unit == s->first ? tun_handoff_ns(p, unit) : 0, ns;
+            size_t at;
+
+            if (unit < s->first || unit >= s->first + s->units) {
+                continue;
+            }
+            at = (size_t)(s->unit_ns - io_lanes->unit_ns) + unit - s->first;
+            ns = cost * tun_cell_at(&p->costs, s->ep, 1, unit)->ns;
+            io_lanes->unit_ns[at] = handoff_ns + ns;
+            io_lanes->piece_ns[at] = handoff_ns + ns * longest;
+        }
+    }
 }
 
 /* ---- deadlines ---- */
@@ -276,7 +313,7 @@ static double longest_beside(const struct tun_lanes *l, size_t model, const stru
 
             if (s->seat == stop->seat && !same) {
                 tun_stop_ns(s, &longest);
-                longest_ns = base_max(longest_ns, s->unit_ns[longest]);
+                longest_ns = base_max(longest_ns, tun_piece_ns(s, longest));
             }
         }
     }

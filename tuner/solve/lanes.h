@@ -17,11 +17,12 @@
 #include "tuner/solve/mix.h"
 
 struct tun_stop { /* of a lane: units in order on one seat */
-    size_t seat, first, units;
+    size_t seat, ep, first, units;
     const double
-        *unit_ns;       /* [units], with the hand-off in the first one; borrowed from the lanes */
-    double deadline_ns; /* from the frame's coming due in front of it; 0: none */
-    double bound_ns;    /* of tun_admit(): how long it takes from then on, at most */
+        *unit_ns; /* [units], with the hand-off in the first one; borrowed from the lanes */
+    const double *piece_ns; /* [units]: the longest piece of each; borrowed; NULL: none is cut */
+    double deadline_ns;     /* from the frame's coming due in front of it; 0: none */
+    double bound_ns;        /* of tun_admit(): how long it takes from then on, at most */
 };
 
 struct tun_lane {
@@ -32,8 +33,8 @@ struct tun_lane {
 
 struct tun_lanes {
     size_t seats, count;
-    struct tun_lane *lanes; /* [count], by model; owned */
-    double *unit_ns;        /* owned */
+    struct tun_lane *lanes;     /* [count], by model; owned */
+    double *unit_ns, *piece_ns; /* owned */
 };
 #define TUN_LANES_NULL ((struct tun_lanes){0})
 
@@ -50,8 +51,18 @@ void tun_lanes_deinit(struct tun_lanes *l);
  * the least max_j (C_j + B_j) / D_j. */
 void tun_lanes_due(const struct tun_wish *wishes, struct tun_lanes *io_lanes);
 
-/** tun_stop_ns() - Return: of all units. @ret_longest: NULL, or which unit is the longest, from the
- * stop's first on. */
+/** tun_lanes_cut() - has a model's unit run in @pieces, on all lanes. 1: in one again. */
+void tun_lanes_cut(const struct tun_wish *wishes, struct tun_lanes *io_lanes, size_t model,
+                   size_t unit, size_t pieces);
+
+/** tun_piece_ns() - Return: how long the stop's unit @u, from its first on, runs until others may
+ * go: to its end, or for the longest of its pieces. */
+static inline double tun_piece_ns(const struct tun_stop *s, size_t u)
+{
+    return s->piece_ns ? s->piece_ns[u] : s->unit_ns[u];
+}
+/** tun_stop_ns() - Return: of all units. @ret_longest: NULL, or which unit has the largest
+ * tun_piece_ns(), from the stop's first on. */
 double tun_stop_ns(const struct tun_stop *s, size_t *ret_longest);
 
 /** tun_lane_next() - Return: the lane of frame number sum @dealt, from 0 on. @lanes, @io_dealt:

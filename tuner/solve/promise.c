@@ -99,12 +99,61 @@ int tun_promise_admit(const struct tun_wish *wishes, size_t count, double floor,
     return r;
 }
 
+/* Has the unit that runs too long run in twice as many pieces. @ret: that is possible. Return: 0 or
+ * -ENOMEM. */
+static int cut_further(const struct attempt *a, struct tun_promise *p, bool *ret)
+{
+    const struct tun_answer *of = &p->answer;
+    const uint8_t *most = a->wishes[of->model].cut_most;
+    struct tun_cut *c = p->cuts;
+
+    if (of->refusal != TUN_TOO_LONG_A_UNIT || !most) {
+        return 0;
+    }
+    while (c < p->cuts + p->cut_count && (c->model != of->model || c->unit != of->unit)) {
+        c++;
+    }
+    if (c == p->cuts + p->cut_count) {
+        if (!base_room(&p->cuts, sizeof(*p->cuts), p->cut_count, &p->cut_room)) {
+            return -ENOMEM;
+        }
+        c = &p->cuts[p->cut_count];
+        *c = (struct tun_cut){.model = of->model, .unit = of->unit, .pieces = 1};
+    }
+    if (2 * c->pieces > most[of->unit]) {
+        return 0;
+    }
+    p->cut_count += c->pieces == 1;
+    c->pieces *= 2;
+    c->late = of->late;
+    tun_lanes_cut(a->wishes, &p->lanes, of->model, of->unit, c->pieces);
+    *ret = true;
+    return 0;
+}
+
+static int by_unit(const void *a, const void *b)
+{
+    const struct tun_cut *x = a, *y = b;
+
+    return x->model != y->model ? (x->model > y->model) - (x->model < y->model)
+                                : (x->unit > y->unit) - (x->unit < y->unit);
+}
+
 static int try(const struct attempt *a, struct tun_promise *ret)
 {
+    bool again;
     int r = tun_mix_solve(a->wishes, a->count, a->objective, a->changes, a->part, &ret->mix);
 
     r = r ? r : tun_lanes_init(a->wishes, &ret->mix, a->even, &ret->lanes);
-    return r ? r : tun_promise_admit(a->wishes, a->count, a->floor, &ret->lanes, &ret->answer);
+    do {
+        r = r ? r : tun_promise_admit(a->wishes, a->count, a->floor, &ret->lanes, &ret->answer);
+        again = false;
+        r = r ? r : cut_further(a, ret, &again);
+    } while (again);
+    if (ret->cut_count > 1) {
+        qsort(ret->cuts, ret->cut_count, sizeof(*ret->cuts), by_unit);
+    }
+    return r;
 }
 
 int tun_promise_make(const struct tun_wish *wishes, size_t count, enum tun_share objective,
@@ -143,6 +192,8 @@ void tun_promise_deinit(struct tun_promise *p)
 {
     tun_lanes_deinit(&p->lanes);
     tun_mix_deinit(&p->mix);
+    free(p->cuts);
+    *p = TUN_PROMISE_NULL;
 }
 
 /* ---- a refusal, for people ---- */

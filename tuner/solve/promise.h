@@ -2,19 +2,27 @@
 /**
  * tuner/solve/promise.h - a plan of several models whose deadlines hold, if one is found
  *
- * The best mix comes first. Where its deadlines are not admitted, the seats' loads are made equal,
- * then frames stay on one kind of core, then less of the cores' time is used: each time the next
- * best mix is asked. So it is a search in the order of the objective, not of all mixes: a refusal
- * does not prove that no mix would do.
+ * The best mix comes first. Where a unit runs too long for its deadlines, it is run in twice as
+ * many pieces, as long as the wish allows that. Where they are still not admitted, the seats' loads
+ * are made equal, then frames stay on one kind of core, then less of the cores' time is used: each
+ * time the next best mix is asked. So it is a search in the order of the objective, not of all
+ * mixes: a refusal does not prove that no mix would do.
  */
 #pragma once
 
 #include "tuner/solve/admit.h"
 
+struct tun_cut { /* a unit that is run in pieces, on all lanes */
+    size_t model, unit, pieces;
+    size_t late; /* the model that would be, if it were run in half as many */
+};
+
 struct tun_promise {
     struct tun_mix mix;       /* owned */
     struct tun_lanes lanes;   /* of the mix, owned */
     struct tun_answer answer; /* not admitted: of the best mix, which this then is */
+    size_t cut_count, cut_room;
+    struct tun_cut *cuts; /* [cut_count], by model and unit, owned; others run in one piece */
 };
 #define TUN_PROMISE_NULL ((struct tun_promise){0})
 

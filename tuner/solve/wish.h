@@ -15,7 +15,16 @@ struct tun_wish {
     double weight;                  /* of a frame, > 0; only TUN_WEIGHTED asks */
     unsigned class;                 /* a higher one goes first */
     double deadline_ns;             /* of each frame, from its release; 0: none */
+    const uint8_t *cut_most; /* borrowed; [units]: in how many pieces each may be run, from 1 on;
+                              * NULL: none is cut */
+    const double *uncut; /* borrowed; [units]: part of its time that stays in one piece, in however
+                          * many it is run; NULL: TUN_UNCUT */
 };
+
+/* A unit of ns that is run in n pieces takes (1 + TUN_CUT_COST log2 n) ns, and the longest of its
+ * pieces takes (u + (1 - u) / n) of that, with u what is uncut: docs/mix.md */
+#define TUN_UNCUT 0.05
+#define TUN_CUT_COST 0.02
 
 enum tun_share { TUN_FAIR, TUN_ENERGY, TUN_SOONEST, TUN_WEIGHTED }; /* tuner/solve/mix.h */
 

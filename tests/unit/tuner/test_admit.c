@@ -15,7 +15,8 @@
 struct set {
     struct tun_wish wishes[MODELS];
     struct tun_lane lane[MODELS * LANES];
-    double unit_ns[MODELS * LANES * STOPS * UNITS];
+    double unit_ns[MODELS * LANES * STOPS * UNITS], piece_ns[MODELS * LANES * STOPS * UNITS];
+    bool cut; /* some units run in pieces */
     struct tun_lanes lanes;
     size_t models;
     double floor;
@@ -30,13 +31,16 @@ static void add_lane(struct set *x, size_t model, double share, double ns)
     *lane = (struct tun_lane){.model = model, .share = share};
     lane->stages = x->lanes.seats == 1 ? 1 : (size_t)t_range(1, STOPS);
     for (size_t j = 0; j < lane->stages; j++) {
-        double *unit_ns = &x->unit_ns[(x->lanes.count * STOPS + j) * UNITS];
+        double *unit_ns = &x->unit_ns[(x->lanes.count * STOPS + j) * UNITS],
+               *piece_ns = &x->piece_ns[(x->lanes.count * STOPS + j) * UNITS];
         struct tun_stop *stop = &lane->stops[j];
 
-        *stop = (struct tun_stop){.seat = seat, .first = first, .unit_ns = unit_ns};
+        *stop = (struct tun_stop){
+            .seat = seat, .first = first, .unit_ns = unit_ns, .piece_ns = x->cut ? piece_ns : NULL};
         stop->units = (size_t)t_range(1, UNITS);
         for (size_t u = 0; u < stop->units; u++) {
             unit_ns[u] = ns * (double)t_range(1, 100) / 100;
+            piece_ns[u] = unit_ns[u] * (double)(t_range(0, 1) ? t_range(5, 100) : 100) / 100;
         }
         first += stop->units;
         seat = (seat + 1) % x->lanes.seats;
@@ -70,6 +74,7 @@ static void set_init(struct set *x, double load, int64_t late)
 
     *x = (struct set){.lanes = {.seats = (size_t)t_range(1, SEATS), .lanes = x->lane}};
     x->models = (size_t)t_range(2, MODELS);
+    x->cut = t_range(0, 1);
     x->floor = t_range(0, 2) == 0 ? (double)t_range(1, 20) / 100 : 0;
     for (size_t m = 0; m < x->models; m++) {
         size_t lanes = (size_t)t_range(1, LANES);
@@ -198,7 +203,7 @@ TEST(much_is_admitted)
             sum += low;
         }
         printf("deadlines up to %d times a frame alone: load %.3f\n", (int)late, sum / times);
-        T_TRUE(late < 81 || t_share() > 1 || sum / times > 0.6);
+        T_TRUE(late < 81 || t_share() > 1 || sum / times > 0.5);
     }
 }
 
@@ -248,6 +253,11 @@ TEST(one_seat_by_hand)
     T_EQ(a.refusal, TUN_ADMITTED);
     T_NEAR(a.bound_ns[0], 5e6, 1); /* the unit of 3 ms and its own 2 */
     T_NEAR(a.load, 0.6, 1e-9);
+    lane[1].stops[0].piece_ns = (double[]){1.5e6, 1e6};
+    tun_lanes_due(wishes, &lanes);
+    T_EQ(tun_admit(wishes, 2, &lanes, 0, &a), 0);
+    T_NEAR(a.bound_ns[0], 3.5e6, 1); /* half of that unit */
+    lane[1].stops[0].piece_ns = NULL;
     wishes[0].deadline_ns = 4.9e6;
     tun_lanes_due(wishes, &lanes);
     T_EQ(tun_admit(wishes, 2, &lanes, 0, &a), 0);
@@ -285,6 +295,84 @@ TEST(one_seat_by_hand)
     T_EQ(tun_admit(wishes, 2, &lanes, 0, &a), 0);
     T_EQ(a.refusal, TUN_TOO_MUCH_LOAD);
     T_EQ(a.model, 1);
+}
+
+/* Deadlines that rounding keeps apart are looked at, both. */
+TEST(deadlines_may_be_nearly_equal)
+{
+    double unit_ns[2] = {1e6, 1e6};
+    struct tun_lane lane[2] = {
+        {.model = 0, .stages = 1, .share = 1, .stops = {{.units = 1, .unit_ns = unit_ns}}},
+        {.model = 1, .stages = 1, .share = 1, .stops = {{.units = 1, .unit_ns = unit_ns + 1}}}};
+    struct tun_lanes lanes = {.seats = 1, .count = 2, .lanes = lane};
+    struct tun_wish wishes[2] = {{.rate = 100, .deadline_ns = 5e6},
+                                 {.rate = 100, .deadline_ns = nextafter(5e6, 6e6)}};
+    struct tun_answer a;
+
+    tun_lanes_due(wishes, &lanes);
+    T_EQ(tun_admit(wishes, 2, &lanes, 0, &a), 0);
+    T_EQ(a.refusal, TUN_ADMITTED);
+    T_NEAR(a.bound_ns[0], 2e6, 1);
+    T_NEAR(a.bound_ns[1], 2e6, 1);
+}
+
+/* A model of units of 1 ms, and one in a lower class of which unit 1 takes 8 ms, on one core. */
+static void two_models(struct tun_problem *p, struct tun_wish *wishes)
+{
+    struct tun_ep ep = {.name = "a", .cores = 1, .speed = 1};
+
+    for (size_t m = 0; m < 2; m++) {
+        T_EQ(tun_problem_init(&p[m], 3, &ep, 1), 0);
+        p[m].handoff_ns = 1e5;
+        for (size_t u = 0; u < 3; u++) {
+            *tun_cell_at(&p[m].costs, 0, 1, u) =
+                (struct tun_cell){.ns = m == 1 && u == 1 ? 8e6 : 1e6, .source = TUN_MEASURED};
+        }
+        wishes[m] = (struct tun_wish){.p = &p[m], .rate = 20, .class = 1 - (unsigned)m};
+    }
+}
+
+/* A unit that is too long for a deadline is run in as many pieces as that takes. */
+TEST(a_unit_is_cut_as_far_as_a_deadline_needs)
+{
+    const uint8_t most[] = {16, 16, 16}, some[] = {16, 4, 16}, other[] = {16, 1, 16};
+    const double nothing[] = {0, 0, 0}, all[] = {1, 1, 1};
+    const struct {
+        double deadline_ns;
+        const uint8_t *most;
+        const double *uncut;
+        size_t pieces; /* 0: refused */
+    } rows[] = {{12e6, most, NULL, 1},  {10e6, most, NULL, 2},    {6e6, most, NULL, 4},
+                {4.7e6, most, NULL, 8}, {4.7e6, some, NULL, 0},   {4.7e6, other, NULL, 0},
+                {4.7e6, NULL, NULL, 0}, {4.7e6, most, all, 0},    {4.25e6, most, NULL, 16},
+                {3.2e6, most, NULL, 0}, {4.3e6, most, nothing, 8}};
+    struct tun_problem p[2];
+    struct tun_wish wishes[2];
+
+    two_models(p, wishes);
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        struct tun_promise made;
+
+        t_note("row %zu", i);
+        wishes[0].deadline_ns = rows[i].deadline_ns;
+        wishes[1].cut_most = rows[i].most;
+        wishes[1].uncut = rows[i].uncut;
+        T_EQ(tun_promise_make(wishes, 2, TUN_FAIR, 0, 0, &made), 0);
+        T_EQ(made.answer.refusal, rows[i].pieces ? TUN_ADMITTED : TUN_TOO_LONG_A_UNIT);
+        if (rows[i].pieces > 0) {
+            T_EQ(made.cut_count, rows[i].pieces > 1);
+        }
+        for (size_t c = 0; c < made.cut_count; c++) {
+            T_EQ(made.cuts[c].model, 1);
+            T_TRUE(rows[i].pieces == 0 || made.cuts[c].unit == 1);
+            T_TRUE(rows[i].pieces == 0 || made.cuts[c].pieces == rows[i].pieces);
+            T_TRUE(made.cuts[c].pieces <= rows[i].most[made.cuts[c].unit]);
+            T_EQ(made.cuts[c].late, 0);
+        }
+        tun_promise_deinit(&made);
+    }
+    tun_problem_deinit(&p[0]);
+    tun_problem_deinit(&p[1]);
 }
 
 /* With costs of the last model for deadlines, those count in its lanes, which stay. */
