@@ -294,6 +294,11 @@ int pl_cut(struct pl_pipeline *p, const uint8_t *pieces)
     return 0;
 }
 
+size_t pl_pieces(const struct pl_pipeline *p, size_t unit)
+{
+    return p->pieces ? p->pieces[unit] : 1;
+}
+
 double pl_longest_piece(const struct pl_pipeline *p, size_t unit)
 {
     double longest = 0;

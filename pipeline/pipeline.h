@@ -69,6 +69,8 @@ int pl_switch(struct pl_pipeline *p, const struct pl_plan *plan);
  */
 #define PL_PIECES_MAX 16u
 int pl_cut(struct pl_pipeline *p, const uint8_t *pieces);
+/** pl_pieces() - Return: in how many pieces the unit may be run from the next pl_switch() on. */
+size_t pl_pieces(const struct pl_pipeline *p, size_t unit);
 /** pl_longest_piece() - Return: what part of the unit's time its longest piece takes, on average,
  * of the present plan's team where it is longest; 0: no frame ran it in pieces yet. */
 double pl_longest_piece(const struct pl_pipeline *p, size_t unit);

@@ -237,24 +237,38 @@ static void describe(const struct dmn_together_job *j, char *ret, size_t bytes)
                  "%s; one plan for %zu models gives %.2f of their wishes, %.1f %% of what these "
                  "cores could ever do",
                  j->why, j->mix->count, mix->lambda, 100 * tun_mix_of_bound(mix));
+        if (j->mix->promise.cut_count > 0) {
+            base_append(ret, bytes, "; %zu unit%s in pieces", j->mix->promise.cut_count,
+                        base_plural(j->mix->promise.cut_count));
+        }
     }
 }
 
-/* Has @m served by @plan. What is known of slowed cores stays. */
-static void serve(struct dmn_model *m, const struct pl_plan *plan, const struct dmn_together_job *j)
+/* Return: @m is served by this already. */
+static bool is_served(const struct dmn_model *m, const struct dmn_mixed *x)
+{
+    return pl_plan_equal(&x->plan, pl_current_plan(m->pipe)) &&
+           memcmp(x->pieces, x->served_pieces, m->model->unit_count) == 0;
+}
+
+/* Has @m served as @x says. What is known of slowed cores stays. */
+static void serve(struct dmn_model *m, const struct dmn_mixed *x, const struct dmn_together_job *j)
 {
     struct dmn_origin origin =
         j->mix->apart ? DMN_ORIGIN_EXACT : (struct dmn_origin){.from = DMN_FROM_MIX};
     char before[PL_PLAN_TEXT_MAX], detail[384];
     int error;
 
-    if (pl_plan_equal(plan, pl_current_plan(m->pipe))) {
+    if (is_served(m, x)) {
         m->origin = origin;
         return;
     }
     dmn_model_plan_text(m, before);
-    error = dmn_plan_switch(
-        m, &(struct dmn_switch){.plan = plan, .origin = origin, .keep = true, .learn = true});
+    error = pl_cut(m->pipe, x->pieces);
+    error = error ? error
+                  : dmn_plan_switch(
+                        m, &(struct dmn_switch){
+                               .plan = &x->plan, .origin = origin, .keep = true, .learn = true});
     if (error) {
         dmn_log_limited(LOG_WARNING, (struct dmn_log_fields){.model = m->name},
                         "model %s: cannot build its part of the plan for all models: %s", m->name,
@@ -285,7 +299,7 @@ static void apply(struct dmn_adapt *adapt, const struct dmn_together_job *j)
         struct dmn_model *m = dmn_model_find(adapt->models, x->name);
 
         if (!x->pinned && x->plan.stage_count > 0) {
-            serve(m, &x->plan, j);
+            serve(m, x, j);
         }
     }
 }

@@ -5,6 +5,7 @@
 #include "daemon/control/methods.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/mix.h"
+#include "tuner/json/cuts_json.h"
 
 struct job {
     struct dmn_job work;
@@ -110,6 +111,7 @@ json_t *dmn_mix_json(const struct dmn_mix *x, const struct dmn_models *models)
     const struct tun_problem *p = &x->models[0].p;
     json_t *rows = json_array(), *cores = json_array();
     double parts[TUN_MIX_MAX], busy[PL_EP_MAX], sum[PL_EP_MAX] = {0};
+    const char *names[TUN_MIX_MAX];
     bool due = false, rates = false, all_serve = true;
 
     for (size_t i = 0; i < x->count; i++) {
@@ -117,6 +119,7 @@ json_t *dmn_mix_json(const struct dmn_mix *x, const struct dmn_models *models)
         rates |= x->models[i].wishes.rate > 0;
         all_serve &= x->models[i].pinned || serves(&x->models[i], models);
         parts[i] = given(x, i) / x->wishes[i].rate;
+        names[i] = x->models[i].name;
     }
     for (size_t i = 0; i < x->count; i++) {
         busy_of(x, i, busy);
@@ -130,13 +133,13 @@ json_t *dmn_mix_json(const struct dmn_mix *x, const struct dmn_models *models)
                                                "cores", (json_int_t)p->eps[k].cores, "busy", sum[k],
                                                "limits", mix->limits[k]));
     }
-    return json_pack("{s:o, s:o, s:s, s:f, s:f, s:f, s:b, s:o, s:f, s:b, s:b, s:o}", "models", rows,
-                     "cores", cores, "objective", objectives[mix->objective], "of_wishes",
-                     mix->lambda, "bound", mix->bound, "of_bound", tun_mix_of_bound(mix), "serves",
-                     all_serve, "served_of_bound",
-                     dmn_json_positive(all_serve ? tun_mix_of_bound(mix) : served_reached(x)),
-                     "fairness", tun_fairness(parts, x->count), "rates", rates, "deadlines", due,
-                     "refused", refusal_json(x));
+    return json_pack(
+        "{s:o, s:o, s:s, s:f, s:f, s:f, s:b, s:o, s:f, s:b, s:b, s:o, s:o}", "models", rows,
+        "cores", cores, "objective", objectives[mix->objective], "of_wishes", mix->lambda, "bound",
+        mix->bound, "of_bound", tun_mix_of_bound(mix), "serves", all_serve, "served_of_bound",
+        dmn_json_positive(all_serve ? tun_mix_of_bound(mix) : served_reached(x)), "fairness",
+        tun_fairness(parts, x->count), "rates", rates, "deadlines", due, "refused", refusal_json(x),
+        "cut", tun_cuts_json(&x->promise, names, x->count));
 }
 
 static void run(struct dmn_job *work)

@@ -71,6 +71,43 @@ static int costs(const struct dmn_model *m, bool apart, struct tun_problem *ret)
     return r == 0 ? dmn_planner_problem(m, apart ? NULL : &all, ret) : base_min(r, 0);
 }
 
+/* In how many pieces a unit can be run on every kind of core that there is. */
+static size_t pieces_most(const struct dmn_model *m, size_t unit)
+{
+    struct krn_range ops = {m->model->units[unit].first_op, m->model->units[unit].last_op + 1};
+    size_t most = PL_PIECES_MAX;
+
+    for (size_t kind = 0; kind < krn_net_kinds(m->net); kind++) {
+        most = krn_net_pieces(m->net, kind, ops, most);
+    }
+    return most;
+}
+
+static int take_pieces(const struct dmn_model *m, struct dmn_mixed *ret)
+{
+    size_t units = base_max(m->model->unit_count, (size_t)1);
+
+    ret->cut_most = malloc(units);
+    ret->pieces = malloc(units);
+    ret->served_pieces = malloc(units);
+    ret->uncut = malloc(units * sizeof(*ret->uncut));
+    if (!ret->cut_most || !ret->pieces || !ret->served_pieces || !ret->uncut) {
+        return -ENOMEM;
+    }
+    for (size_t u = 0; u < m->model->unit_count; u++) {
+        double n = pl_pieces(m->pipe, u), longest = pl_longest_piece(m->pipe, u);
+
+        ret->cut_most[u] = (uint8_t)pieces_most(m, u);
+        ret->served_pieces[u] = (uint8_t)n;
+        ret->pieces[u] = 1;
+        /* longest = u + (1 - u) / n */
+        ret->uncut[u] = n > 1 && longest > 0
+                            ? base_max(0.0, base_min((longest - 1 / n) / (1 - 1 / n), 1.0))
+                            : TUN_UNCUT;
+    }
+    return 0;
+}
+
 static int take(struct dmn_model *m, bool apart, struct dmn_mixed *ret)
 {
     int error;
@@ -84,7 +121,8 @@ static int take(struct dmn_model *m, bool apart, struct dmn_mixed *ret)
     for (size_t k = 0; k < m->planning->problem.ep_count; k++) {
         ret->level[k] = tun_cost_level(&m->planning->problem, k);
     }
-    error = costs(m, apart, &ret->p);
+    error = take_pieces(m, ret);
+    error = error ? error : costs(m, apart, &ret->p);
     if (!error && ret->pinned) {
         keep_to(&ret->serving, &ret->p);
     }
@@ -126,6 +164,10 @@ void dmn_mix_deinit(struct dmn_mix *x)
     for (size_t i = 0; i < x->count; i++) {
         tun_problem_deinit(&x->models[i].p);
         tun_problem_deinit(&x->models[i].slow);
+        free(x->models[i].cut_most);
+        free(x->models[i].pieces);
+        free(x->models[i].served_pieces);
+        free(x->models[i].uncut);
     }
     free(x->models);
     tun_promise_deinit(&x->promise);
@@ -325,6 +367,11 @@ static int see_promised(struct dmn_mix *x)
         served.given[i] = 1;
     }
     error = error ? error : tun_lanes_init(x->wishes, &served, false, &lanes);
+    for (size_t i = 0; i < x->count && !error; i++) {
+        for (size_t u = 0; u < x->models[i].p.unit_count; u++) {
+            tun_lanes_cut(x->wishes, &lanes, i, u, x->models[i].served_pieces[u]);
+        }
+    }
     error = error ? error : tun_promise_admit(x->wishes, x->count, x->floor, &lanes, &answer);
     x->served_holds = !error && answer.refusal == TUN_ADMITTED;
     if (x->served_holds) {
@@ -362,16 +409,24 @@ static int solve_together(struct dmn_mix *x)
     for (size_t i = 0; i < x->count; i++) {
         const struct dmn_wishes *w = &x->models[i].wishes;
 
-        x->wishes[i] = (struct tun_wish){.p = &x->models[i].p,
-                                         .slow = &x->models[i].slow,
-                                         .weight = w->weight,
-                                         .class = w->class,
-                                         .deadline_ns = w->deadline_ms * 1e6};
+        x->wishes[i] =
+            (struct tun_wish){.p = &x->models[i].p,
+                              .slow = &x->models[i].slow,
+                              .weight = w->weight,
+                              .class = w->class,
+                              .deadline_ns = w->deadline_ms * 1e6,
+                              .cut_most = x->models[i].pinned ? NULL : x->models[i].cut_most,
+                              .uncut = x->models[i].uncut};
     }
     error = find_rates(x);
     error = error ? error : make_promise(x);
     for (size_t i = 0; i < x->count && !error; i++) {
         make_plan(x, i, &x->models[i].plan);
+    }
+    for (size_t i = 0; i < x->promise.cut_count && !error; i++) {
+        const struct tun_cut *c = &x->promise.cuts[i];
+
+        x->models[c->model].pieces[c->unit] = (uint8_t)c->pieces;
     }
     if (!error) {
         see_served(x);

@@ -25,8 +25,12 @@ struct dmn_mixed {
     struct tun_problem slow; /* owned; p99.9 of its units' times, as far as they are normal */
     double level[PL_EP_MAX]; /* of its table, tun_cost_level() */
     struct pl_plan serving;  /* when it was taken */
-    bool pinned;             /* by a user: it stays on the EPs of that plan */
-    struct pl_plan plan;     /* by the mix; stage_count 0: it has no routes, or too many teams */
+    /* [units], owned: in how many pieces each can be run, may be run by the mix, and was run when
+     * it was taken */
+    uint8_t *cut_most, *pieces, *served_pieces;
+    double *uncut;       /* [units], owned: of tun_wish */
+    bool pinned;         /* by a user: it stays on the EPs of that plan */
+    struct pl_plan plan; /* by the mix; stage_count 0: it has no routes, or too many teams */
 };
 
 struct dmn_mix {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/mixed.h"
 
+#include "tuner/json/cuts_json.h"
 #include "tuner/pipesim/seats_sim.h"
 #include "tuner/solve/solve.h"
 
 #define EPISODE 1000u    /* frames of a run that is hard on deadlines */
 #define FRONT_POINTS 10u /* of --front */
-#define TEXT_MAX 1024u
 
 void psim_mixed_deinit(struct psim_mixed *x)
 {
@@ -161,45 +161,6 @@ static json_t *answer_json(const struct psim_mixed *x)
     return v;
 }
 
-/* Return: an array of {model, pieces, units, text}, for units of a model that run in as many
- * pieces. */
-static json_t *cuts_json(const struct psim_mixed *x)
-{
-    json_t *cuts = json_array();
-
-    for (size_t m = 0; m < x->count; m++) {
-        for (size_t pieces = 2; pieces <= UINT8_MAX; pieces *= 2) {
-            json_t *units = json_array();
-            char text[TEXT_MAX] = "";
-            size_t late = 0;
-
-            for (size_t i = 0; i < x->plan.cut_count; i++) {
-                const struct tun_cut *c = &x->plan.cuts[i];
-
-                if (c->model == m && c->pieces == pieces) {
-                    base_append(text, sizeof(text), "%s%zu", json_array_size(units) ? ", " : "",
-                                c->unit);
-                    json_array_append_new(units, json_integer((json_int_t)c->unit));
-                    late = c->late;
-                }
-            }
-            if (json_array_size(units) == 0) {
-                json_decref(units);
-                continue;
-            }
-            json_array_append_new(
-                cuts, json_pack("{s:s,s:i,s:o,s:o}", "model", name_of(x, m), "pieces", (int)pieces,
-                                "units", units, "text",
-                                json_sprintf("Unit%s %s of %s run%s in %zu pieces, so that %s is "
-                                             "in time.",
-                                             json_array_size(units) > 1 ? "s" : "", text,
-                                             name_of(x, m), json_array_size(units) > 1 ? "" : "s",
-                                             pieces, name_of(x, late))));
-        }
-    }
-    return cuts;
-}
-
 static json_t *model_of(json_t *v, size_t m)
 {
     return json_array_get(json_object_get(v, "models"), m);
@@ -282,9 +243,13 @@ static int deadlines(const struct psim_mixed *x, const struct psim_options *o, j
 int psim_mixed_json(struct psim_mixed *x, const struct psim_options *o, json_t **ret)
 {
     enum tun_share objective = (enum tun_share)o->objective;
+    const char *names[TUN_MIX_MAX];
     json_t *v = NULL;
     int r = tun_promise_make(x->wishes, x->count, objective, o->changes, o->floor, &x->plan);
 
+    for (size_t m = 0; m < x->count; m++) {
+        names[m] = name_of(x, m);
+    }
     if (r == 0) {
         v = plan_json(x, x->plan.mix.objective != objective);
     }
@@ -293,7 +258,7 @@ int psim_mixed_json(struct psim_mixed *x, const struct psim_options *o, json_t *
     }
     if (r == 0 && any_deadline(x)) {
         json_object_set_new(v, "admission", answer_json(x));
-        json_object_set_new(v, "cut", cuts_json(x));
+        json_object_set_new(v, "cut", tun_cuts_json(&x->plan, names, x->count));
         bounds_json(x, v);
     }
     if (r == 0 && o->simulate) {

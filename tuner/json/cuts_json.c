@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/json/cuts_json.h"
+
+#include "base/base.h"
+
+#define TEXT_MAX 1024u
+
+/* Return: NULL: none of the model's units runs in so many pieces. */
+static json_t *cut_json(const struct tun_promise *p, const char *const *names, size_t model,
+                        size_t pieces)
+{
+    json_t *units = json_array();
+    char text[TEXT_MAX] = "";
+    size_t late = 0, count = 0;
+
+    for (size_t i = 0; i < p->cut_count; i++) {
+        const struct tun_cut *c = &p->cuts[i];
+
+        if (c->model == model && c->pieces == pieces) {
+            base_append(text, sizeof(text), "%s%zu", count++ > 0 ? ", " : "", c->unit);
+            json_array_append_new(units, json_integer((json_int_t)c->unit));
+            late = c->late;
+        }
+    }
+    if (count == 0) {
+        json_decref(units);
+        return NULL;
+    }
+    return json_pack("{s:s, s:i, s:o, s:o}", "model", names[model], "pieces", (int)pieces, "units",
+                     units, "text",
+                     json_sprintf("Unit%s %s of %s run%s in %zu pieces, so that %s is in time.",
+                                  base_plural(count), text, names[model], count > 1 ? "" : "s",
+                                  pieces, names[late]));
+}
+
+json_t *tun_cuts_json(const struct tun_promise *p, const char *const *names, size_t count)
+{
+    json_t *cuts = json_array();
+
+    for (size_t m = 0; m < count; m++) {
+        for (size_t pieces = 2; pieces <= UINT8_MAX; pieces *= 2) {
+            json_t *cut = cut_json(p, names, m, pieces);
+
+            if (cut) {
+                json_array_append_new(cuts, cut);
+            }
+        }
+    }
+    return cuts;
+}
