@@ -63,24 +63,24 @@ static double next_ns(const struct sitter *t)
 
 /* ---- who goes first ---- */
 
-static unsigned top_class(const struct sim *x)
+static unsigned top_level(const struct sim *x)
 {
     unsigned top = 0;
 
     for (size_t m = 0; m < x->s->models; m++) {
-        top = x->models[m].waiting > 0 ? base_max(top, x->s->wishes[m].class) : top;
+        top = x->models[m].waiting > 0 ? base_max(top, tun_wish_level(&x->s->wishes[m])) : top;
     }
     return top;
 }
 
 static unsigned rank(const struct sim *x, const struct sitter *t, unsigned top)
 {
-    unsigned class = wish_of(x, t)->class;
+    const struct tun_wish *w = wish_of(x, t);
 
-    return !t->sits && class < top && x->s->floor > 0 &&
+    return !t->sits && tun_wish_level(w) < top && x->s->floor > 0 &&
                    (x->now - t->since_ns) * x->s->floor >= next_ns(t)
                ? UINT_MAX
-               : class;
+               : w->class;
 }
 
 static double due_ns(const struct sitter *t)
@@ -112,7 +112,7 @@ static bool goes_before(const struct sim *x, const struct sitter *a, const struc
 
 static void pick(struct sim *x, struct seat_now *seat)
 {
-    unsigned top = top_class(x);
+    unsigned top = top_level(x);
     struct sitter *best = seat->sits;
 
     for (size_t i = 0; i < seat->count; i++) {

@@ -25,7 +25,7 @@ struct seat {
     struct task *tasks; /* [count], owned */
     size_t count, room;
     double floor;
-    unsigned top; /* the highest class of all models */
+    unsigned top; /* the highest level of all models: tun_wish_level() */
 };
 
 /* What is the same for every t of a class, and what is not. */
@@ -189,7 +189,7 @@ static void block(const struct seat *s, struct at *a)
     a->blocker = s->count;
     for (size_t i = 0; i < s->count; i++) {
         const struct task *x = &s->tasks[i];
-        bool floored = s->floor > 0 && x->class < s->top,
+        bool floored = s->floor > 0 && 2 * x->class + (x->due_ns > 0) < s->top,
              inside = has_due(x, a->class) && x->due_ns <= a->t;
 
         if (x->class > a->class || (inside && (floored ? x == only : x->lanes == 1))) {
@@ -429,7 +429,7 @@ static int prepare(struct machine *m, double floor)
         return -ENOMEM;
     }
     for (size_t i = 0; i < m->lanes->count; i++) {
-        top = base_max(top, m->wishes[m->lanes->lanes[i].model].class);
+        top = base_max(top, tun_wish_level(&m->wishes[m->lanes->lanes[i].model]));
         m->all_lanes[m->lanes->lanes[i].model]++;
     }
     for (size_t i = 0; i < m->lanes->seats; i++) {

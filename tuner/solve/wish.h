@@ -28,6 +28,11 @@ struct tun_wish {
 
 enum tun_share { TUN_FAIR, TUN_ENERGY, TUN_SOONEST, TUN_WEIGHTED }; /* tuner/solve/mix.h */
 
+/** tun_wish_level() - Return: class, and in it deadlines; frames of lower levels have a floor. */
+static inline unsigned tun_wish_level(const struct tun_wish *w)
+{
+    return 2 * w->class + (w->deadline_ns > 0);
+}
 /** tun_time_price() - Return: what time on a core of the EP costs by the objective: with TUN_ENERGY
  * its watts, if they are known of all EPs, else its speed relative to the fastest one, so that few
  * fast cores are used; with TUN_SOONEST 1, else 0. */
