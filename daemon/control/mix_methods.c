@@ -5,13 +5,15 @@
 #include "daemon/control/methods.h"
 #include "daemon/machine/machine.h"
 #include "daemon/plans/mix.h"
-#include "tuner/json/cuts_json.h"
+#include "tuner/json/mix_json.h"
 
 struct job {
     struct dmn_job work;
     struct dmn_control *control;
     struct dmn_call *call; /* held by the job until it is done */
     struct dmn_mix mix;
+    bool asks;     /* for the front */
+    json_t *front; /* owned; NULL: not asked for */
     int error;
 };
 
@@ -147,6 +149,9 @@ static void run(struct dmn_job *work)
     struct job *j = base_container_of(work, struct job, work);
 
     j->error = dmn_mix_solve(&j->mix);
+    if (!j->error && j->asks) {
+        j->error = tun_mix_front_json(j->mix.wishes, j->mix.count, 0, &j->front);
+    }
 }
 
 static void done(struct dmn_job *work)
@@ -160,8 +165,11 @@ static void done(struct dmn_job *work)
                        j->error == -ENOMEM ? "out of memory" : "no plan was found");
     } else {
         dmn_call_reply(j->call,
-                       json_pack("{s:o}", "mix", dmn_mix_json(&j->mix, j->control->models)), false);
+                       json_pack("{s:o, s:O*}", "mix", dmn_mix_json(&j->mix, j->control->models),
+                                 "front", j->front),
+                       false);
     }
+    json_decref(j->front);
     dmn_mix_deinit(&j->mix);
     free(j);
 }
@@ -184,6 +192,7 @@ void dmn_method_plan_mix(struct dmn_call *c)
     }
     j->control = c->control;
     j->call = c;
+    j->asks = dmn_call_asks(c, "front");
     j->work = (struct dmn_job){.run = run, .done = done};
     dmn_work_do(c->control->machine->awaited, &j->work);
 }

@@ -178,6 +178,9 @@ def planned_together():
         said = d.pipectl("models", "set", "c", "--rate", "1000000", as_json=False)
         check("Not all rates can be kept" in said, said)
         check(d.pipectl("plan", "mix")["of_wishes"] < 0.9, said)
+        front = d.pipectl("plan", "mix", "--front")["front"]
+        check(len(front) == 10 and all(a["of_wishes"] < b["of_wishes"] and a["energy"] < b["energy"] for a, b in zip(front, front[1:])),
+              front)
         mix = d.pipectl("plan", "mix", "--apply")
         plans = {m["name"]: m["plan"] for m in d.status()["models"]}
         equal(plans, {m["model"]: m["plan"] for m in mix["models"]})

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tuner/pipesim/mixed.h"
 
-#include "tuner/json/cuts_json.h"
+#include "tuner/json/mix_json.h"
 #include "tuner/pipesim/seats_sim.h"
 #include "tuner/solve/solve.h"
 
-#define EPISODE 1000u    /* frames of a run that is hard on deadlines */
-#define FRONT_POINTS 10u /* of --front */
+#define EPISODE 1000u /* frames of a run that is hard on deadlines */
 
 void psim_mixed_deinit(struct psim_mixed *x)
 {
@@ -95,34 +94,6 @@ static json_t *plan_json(const struct psim_mixed *x, bool fell_back)
                      OBJECTIVES[mix->objective], "fell_back", fell_back, "of_wishes", mix->lambda,
                      "value", mix->value, "bound", mix->bound, "of_bound", tun_mix_of_bound(mix),
                      "in_turns", in_turns(x), "models", models_json(x), "kinds", kinds);
-}
-
-/* What ever larger parts of the largest fair part of the wishes cost. Return: 0 or -errno. */
-static int front(const struct psim_mixed *x, unsigned changes, json_t *v)
-{
-    struct tun_wish part[TUN_MIX_MAX];
-    json_t *points = json_array();
-    struct tun_mix mix;
-    double most = 0;
-    int r = tun_mix_solve(x->wishes, x->count, TUN_FAIR, changes, 1, &mix);
-
-    if (r == 0) {
-        most = mix.lambda;
-    }
-    tun_mix_deinit(&mix);
-    for (unsigned i = 1; r == 0 && i <= FRONT_POINTS; i++) {
-        double of = most * i / FRONT_POINTS * (1 - 1e-9);
-
-        for (size_t m = 0; m < x->count; m++) {
-            part[m] = x->wishes[m];
-            part[m].rate *= of;
-        }
-        r = tun_mix_solve(part, x->count, TUN_ENERGY, changes, 1, &mix);
-        json_array_append_new(points, json_pack("{s:f,s:f}", "of_wishes", of, "energy", mix.value));
-        tun_mix_deinit(&mix);
-    }
-    json_object_set_new(v, "front", points);
-    return r;
 }
 
 /* ---- deadlines ---- */
@@ -254,7 +225,10 @@ int psim_mixed_json(struct psim_mixed *x, const struct psim_options *o, json_t *
         v = plan_json(x, x->plan.mix.objective != objective);
     }
     if (r == 0 && o->front) {
-        r = front(x, o->changes, v);
+        json_t *front = NULL;
+
+        r = tun_mix_front_json(x->wishes, x->count, o->changes, &front);
+        json_object_set_new(v, "front", front);
     }
     if (r == 0 && any_deadline(x)) {
         json_object_set_new(v, "admission", answer_json(x));

@@ -6,10 +6,10 @@
  * pieces counts here as that many units, of which only the longest matters. Then it takes,
  * of the frames that wait, the one of the highest class; in a class the one that is due first, and
  * those that are due before all others. A stop whose frame has waited for the time of its unit over
- * @floor while a higher level (tun_wish_level()) is anywhere runs one unit before all others. Models
- * release frames at least T = 1/rate apart: one that comes earlier is due as if it came then. A
- * frame released at a is due behind stop j of its lane at a + sum_{i<=j} D_i, whenever it comes
- * there.
+ * @floor while a higher level (tun_wish_level()) is anywhere runs one unit before all others.
+ * Models release frames at least T = 1/rate apart: one that comes earlier is due as if it came
+ * then. A frame released at a is due behind stop j of its lane at a + sum_{i<=j} D_i, whenever it
+ * comes there.
  *
  * Let S be the frames of classes above c, and those of class c that are due until t, where nothing
  * of S waited at 0. Until nothing of S waits, the seat runs S, what had just begun, and floors. So

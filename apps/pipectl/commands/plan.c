@@ -110,7 +110,8 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv)
     json_auto_t *parameters = json_object();
     int rc = ctl_take(argc, argv, NULL, parameters);
     const char *name = optind < argc ? argv[optind++] : "show", *argument = argv[optind];
-    bool boards = ctl_is(parameters, "boards"), applies = ctl_is(parameters, "apply");
+    bool boards = ctl_is(parameters, "boards"), applies = ctl_is(parameters, "apply"),
+         front = ctl_is(parameters, "front");
     const struct verb *verb = NULL;
 
     if (rc) {
@@ -127,8 +128,8 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv)
     if ((boards || ctl_has(parameters, "max")) && strcmp(name, "front") != 0) {
         return ctl_usage("plan", "only front takes --max and --boards");
     }
-    if (applies && strcmp(name, "mix") != 0) {
-        return ctl_usage("plan", "only mix takes --apply");
+    if ((applies || front) && strcmp(name, "mix") != 0) {
+        return ctl_usage("plan", "only mix takes --apply and --front");
     }
     if (verb->map && !argument) {
         return ctl_usage("plan", "%s needs a file, such as mapping.json", name);
@@ -146,7 +147,7 @@ int ctl_plan(const struct ctl *ctl, int argc, char **argv)
         return ctl_usage("plan", "the plan is not UTF-8");
     }
     if (strcmp(name, "mix") == 0) {
-        return ctl_plan_mix(ctl, applies);
+        return ctl_plan_mix(ctl, applies, front);
     }
     verb = boards ? &front_boards : verb;
     return ctl_show(ctl, verb->method, base_take(parameters), verb->field, verb->print);

@@ -55,17 +55,26 @@ static int apply(const struct ctl *ctl, const json_t *mix)
     return rc;
 }
 
-int ctl_plan_mix(const struct ctl *ctl, bool applies)
+int ctl_plan_mix(const struct ctl *ctl, bool applies, bool front)
 {
+    static const struct cli_column points[] = {
+        {"of wishes", "of_wishes", 'r', CLI_DECIMALS, 0, 100, " %"},
+        {"energy", "energy", 'r', CLI_DECIMALS, 3},
+        {0}};
     json_auto_t *reply = NULL;
-    int rc = ctl_call(ctl, "PlanMix", json_object(), &reply);
-    const json_t *mix = json_object_get(reply, "mix");
+    int rc = ctl_call(ctl, "PlanMix", json_pack("{s:b}", "front", front), &reply);
+    json_t *mix = json_object_get(reply, "mix");
 
     rc = rc == CTL_DONE && applies ? apply(ctl, mix) : rc;
     if (rc == CTL_DONE && ctl->json) {
+        json_object_set(mix, "front", json_object_get(reply, "front"));
         ctl_print_json(mix);
     } else if (rc == CTL_DONE) {
         print_mix(mix);
+    }
+    if (rc == CTL_DONE && !ctl->json && front) {
+        putchar('\n');
+        cli_print_rows(json_object_get(reply, "front"), points);
     }
     return rc;
 }

@@ -99,6 +99,7 @@ static const struct cli_option PLAN[] = {
     {"boards", NULL, NULL, "front: plans over all boards that are there", CLI_FLAG,
      .parameter = "boards"},
     {"apply", NULL, NULL, "mix: serve all models by these plans", CLI_FLAG, .parameter = "apply"},
+    {"front", NULL, NULL, "mix: what parts of the wishes cost", CLI_FLAG, .parameter = "front"},
     {0}};
 static const struct cli_argument PLAN_WORDS[] = {
     {"", "show set auto front explain mix export import"},

@@ -1,9 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/json/cuts_json.h"
+#include "tuner/json/mix_json.h"
 
 #include "base/base.h"
 
+#define FRONT_POINTS 10u
 #define TEXT_MAX 1024u
+
+int tun_mix_front_json(const struct tun_wish *wishes, size_t count, size_t changes, json_t **ret)
+{
+    struct tun_wish part[TUN_MIX_MAX];
+    struct tun_mix mix;
+    int r = tun_mix_solve(wishes, count, TUN_FAIR, changes, 1, &mix);
+    double most = r == 0 ? mix.lambda : 0;
+
+    tun_mix_deinit(&mix);
+    *ret = json_array();
+    for (unsigned i = 1; r == 0 && i <= FRONT_POINTS; i++) {
+        double of = most * i / FRONT_POINTS * (1 - 1e-9);
+
+        for (size_t m = 0; m < count; m++) {
+            part[m] = wishes[m];
+            part[m].rate *= of;
+        }
+        r = tun_mix_solve(part, count, TUN_ENERGY, changes, 1, &mix);
+        json_array_append_new(*ret, json_pack("{s:f, s:f}", "of_wishes", of, "energy", mix.value));
+        tun_mix_deinit(&mix);
+    }
+    return r;
+}
 
 /* Return: NULL: none of the model's units runs in so many pieces. */
 static json_t *cut_json(const struct tun_promise *p, const char *const *names, size_t model,
