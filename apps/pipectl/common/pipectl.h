@@ -203,9 +203,8 @@ int ctl_call_examples(const struct ctl *ctl, const char *method, const char *fol
 /* plan_explain.c */
 
 void ctl_print_explanation(const json_t *reply);
-/** ctl_plan_mix() - prints one plan for all models. @applies: has them served by it. @front: and what
- * parts of the wishes cost. Return: an
- * exit code. */
+/** ctl_plan_mix() - prints one plan for all models. @applies: has them served by it. @front: and
+ * what parts of the wishes cost. Return: an exit code. */
 int ctl_plan_mix(const struct ctl *ctl, bool applies, bool front);
 /** ctl_print_wishes_kept() - says whether all rates and deadlines of models can be kept. @mix: of
  * PlanMix. */
