@@ -274,16 +274,19 @@ static bool is_next(const struct pl_seats *s, const struct pl_sitter *t, uint64_
     return true;
 }
 
-/* Return: @a goes before @b on the first seat that both want. */
+/* Return: @a goes before @b on the first seat that both want. Without one by rank and due time, so
+ * that no third one, who shares a seat with each, comes before who goes before him. */
 static bool comes_first(const struct pl_seats *s, const struct pl_sitter *a,
                         const struct pl_sitter *b, uint64_t now_ns)
 {
+    int rank_a = rank(s, a, now_ns), rank_b = rank(s, b, now_ns);
+
     for (size_t i = 0; i < a->width; i++) {
         if (on(b, a->cpus[i])) {
             return goes_before(s, a, b, a->cpus[i], now_ns);
         }
     }
-    return false;
+    return rank_a != rank_b ? rank_a > rank_b : a->want.due_ns - 1 < b->want.due_ns - 1;
 }
 
 /* Return: the first of those that wait whom a free seat concerns, and that this walk has not

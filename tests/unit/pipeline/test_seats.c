@@ -180,6 +180,29 @@ TEST(a_seat_is_kept_for_a_wide_team)
     pl_seats_free(seats);
 }
 
+/* A wide team that goes before one of those beside it does not go before the other one, too. */
+TEST(a_wide_team_does_not_pass_who_goes_before_it)
+{
+    struct guest all, below, above, wide = {0};
+    struct pl_seats *seats = pl_seats_new(2, 0);
+    _Atomic int turn = 0;
+
+    guest_init(&all, seats, both, 2, 3);
+    guest_init(&below, seats, &both[FIRST], 1, 0);
+    guest_init(&above, seats, &both[SECOND], 1, 2);
+    guest_init(&wide, seats, both, 2, 1);
+    T_TRUE(pl_sit(&all.sitter, &(struct pl_want){0}));
+    come(&below, &turn);
+    come(&above, &turn);
+    come(&wide, &turn);
+    pl_rise(&all.sitter);
+    leave(&below);
+    leave(&above);
+    leave(&wide);
+    T_EQ(wide.sat, 3);
+    pl_seats_free(seats);
+}
+
 /* ---- shares ---- */
 
 struct worker {
