@@ -6,10 +6,10 @@
 
 #define DUST 1e-9 /* of a core */
 
-/* A stage of a route, and what part of its frames which seat has. */
+/* A stage of a route, and what part of its frames which seat, or bench, has. */
 struct piece {
-    size_t dealt, stage, ep;
-    double load; /* of a core */
+    size_t dealt, stage, ep, width;
+    double load; /* of a core, or of each of a bench */
     size_t count;
     size_t seat[PL_CPU_MAX];
     double part[PL_CPU_MAX]; /* they sum to 1 */
@@ -63,6 +63,9 @@ static int heaviest_first(const void *a, const void *b)
 {
     const struct piece *x = a, *y = b;
 
+    if (x->width != y->width) {
+        return x->width > y->width ? -1 : 1;
+    }
     if (x->load != y->load) {
         return x->load > y->load ? -1 : 1;
     }
@@ -70,12 +73,23 @@ static int heaviest_first(const void *a, const void *b)
                                 : (x->stage > y->stage) - (x->stage < y->stage);
 }
 
-static size_t roomiest(const struct seating *s, size_t ep)
+/* Return: the least of a bench's seats. */
+static double room_of(const struct seating *s, const struct piece *p, size_t seat)
 {
-    size_t best = s->first[ep];
+    double room = s->room[seat];
 
-    for (size_t i = best; i < s->first[ep + 1]; i++) {
-        best = s->room[i] > s->room[best] ? i : best;
+    for (size_t i = 1; i < p->width; i++) {
+        room = base_min(room, s->room[seat + i]);
+    }
+    return room;
+}
+
+static size_t roomiest(const struct seating *s, const struct piece *p)
+{
+    size_t best = s->first[p->ep];
+
+    for (size_t i = best; i + p->width <= s->first[p->ep + 1]; i += p->width) {
+        best = room_of(s, p, i) > room_of(s, p, best) ? i : best;
     }
     return best;
 }
@@ -84,19 +98,21 @@ static void put(struct seating *s, struct piece *p, size_t seat, double load)
 {
     p->seat[p->count] = seat;
     p->part[p->count++] = load / p->load;
-    s->room[seat] -= load;
+    for (size_t i = 0; i < p->width; i++) {
+        s->room[seat + i] -= load;
+    }
 }
 
 /* Fills the seats up with a stage that fits on none. The last seat takes what rounding leaves. */
 static void cut(struct seating *s, struct piece *p)
 {
     double left = p->load;
-    size_t seats = s->first[p->ep + 1] - s->first[p->ep];
+    size_t seats = (s->first[p->ep + 1] - s->first[p->ep]) / p->width;
 
     while (left > DUST) {
-        size_t seat = roomiest(s, p->ep);
-        double part =
-            p->count + 1 == seats || s->room[seat] < DUST ? left : base_min(left, s->room[seat]);
+        size_t seat = roomiest(s, p);
+        double room = room_of(s, p, seat),
+               part = p->count + 1 == seats || room < DUST ? left : base_min(left, room);
 
         put(s, p, seat, part);
         left -= part;
@@ -108,10 +124,12 @@ static void seat_all(struct seating *s)
     qsort(s->pieces, s->count, sizeof(*s->pieces), heaviest_first);
     for (size_t i = 0; i < s->count; i++) {
         struct piece *p = &s->pieces[i];
-        size_t seat = roomiest(s, p->ep);
+        size_t seat = roomiest(s, p);
 
-        if (p->load <= s->room[seat] + DUST) {
+        if (p->load <= room_of(s, p, seat) + DUST) {
             put(s, p, seat, p->load);
+        } else if (p->width > 1) {
+            cut(s, p);
         }
     }
     for (size_t i = 0; i < s->count; i++) {
@@ -171,11 +189,12 @@ static void stops_of(const struct tun_wish *w, const struct tun_dealt *d, double
         struct tun_stop *stop = &ret->stops[s];
 
         *stop = (struct tun_stop){.ep = d->route.ep[s],
+                                  .width = d->route.width,
                                   .first = unit,
                                   .unit_ns = unit_ns + unit,
                                   .piece_ns = piece_ns + unit};
         for (; unit <= d->route.last[s]; unit++, stop->units++) {
-            unit_ns[unit] = tun_cell_at(&p->costs, d->route.ep[s], 1, unit)->ns +
+            unit_ns[unit] = tun_cell_at(&p->costs, stop->ep, tun_stop_width(stop), unit)->ns +
                             (stop->units == 0 ? tun_handoff_ns(p, unit) : 0);
             piece_ns[unit] = unit_ns[unit];
         }
@@ -218,9 +237,12 @@ static void list_pieces(const struct tun_wish *wishes, const struct tun_mix *mix
             struct piece *p = &s->pieces[s->count++];
             double ns = tun_handoff_ns(w->p, unit);
 
-            *p = (struct piece){.dealt = i, .stage = stage, .ep = d->route.ep[stage]};
+            *p = (struct piece){.dealt = i,
+                                .stage = stage,
+                                .ep = d->route.ep[stage],
+                                .width = base_max(d->route.width, (uint16_t)1)};
             for (; unit <= d->route.last[stage]; unit++) {
-                ns += tun_cell_at(&w->p->costs, p->ep, 1, unit)->ns;
+                ns += tun_cell_at(&w->p->costs, p->ep, p->width, unit)->ns;
             }
             p->load = d->share * mix->given[d->model] * w->rate * ns / (double)BASE_NS_PER_S;
         }
@@ -300,7 +322,12 @@ void tun_lanes_cut(const struct tun_wish *wishes, struct tun_lanes *io_lanes, si
 
 /* ---- deadlines ---- */
 
-/* Return: the longest unit of other models, or of other units of this one, on the stop's seat. */
+static bool share_a_seat(const struct tun_stop *a, const struct tun_stop *b)
+{
+    return tun_stop_on(a, b->seat) || tun_stop_on(b, a->seat);
+}
+
+/* Return: the longest unit of other models, or of other units of this one, on the stop's seats. */
 static double longest_beside(const struct tun_lanes *l, size_t model, const struct tun_stop *stop)
 {
     double longest_ns = 0;
@@ -311,7 +338,7 @@ static double longest_beside(const struct tun_lanes *l, size_t model, const stru
             bool same = l->lanes[i].model == model && s->first == stop->first;
             size_t longest;
 
-            if (s->seat == stop->seat && !same) {
+            if (share_a_seat(s, stop) && !same) {
                 tun_stop_ns(s, &longest);
                 longest_ns = base_max(longest_ns, tun_piece_ns(s, longest));
             }

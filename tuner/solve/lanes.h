@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * tuner/solve/lanes.h - the routes of a mix on single cores
+ * tuner/solve/lanes.h - the routes of a mix on cores
  *
  * A route says on which EP a stage runs; a lane says on which *seat*, a core. The seats of EP k are
  * numbered behind those of the EPs before it. Stages are put on the seat of their EP that has most
  * room, the heaviest first, so far as they fit; what is left is cut and fills the seats up. A route
  * whose stages are cut becomes as many lanes as there are parts.
+ *
+ * A stop of a wide model takes w seats at once. It sits on a *bench*: w seats in a row, the first of
+ * which is a multiple of w in its EP. Wide stages are put on benches first, and narrow ones beside
+ * them.
  *
  * A model's frames are dealt to its R lanes so that lane i has x_i n of the first n frames, but for
  * at most 1 - 1/(2R - 2), which is the least possible (R. Tijdeman, The chairman assignment
@@ -16,8 +20,9 @@
 
 #include "tuner/solve/mix.h"
 
-struct tun_stop { /* of a lane: units in order on one seat */
-    size_t seat, ep, first, units;
+struct tun_stop {       /* of a lane: units in order on one seat, or on a bench */
+    size_t seat, width; /* the first one; how many, 0: 1 */
+    size_t ep, first, units;
     const double
         *unit_ns; /* [units], with the hand-off in the first one; borrowed from the lanes */
     const double *piece_ns; /* [units]: the longest piece of each; borrowed; NULL: none is cut */
@@ -51,10 +56,21 @@ void tun_lanes_deinit(struct tun_lanes *l);
  * the least max_j (C_j + B_j) / D_j. */
 void tun_lanes_due(const struct tun_wish *wishes, struct tun_lanes *io_lanes);
 
-/** tun_lanes_cut() - has a model's unit run in @pieces, on all lanes. 1: in one again. */
+/** tun_lanes_cut() - has a model's unit run in @pieces, on all lanes. 1: in one again. Not of wide
+ * models. */
 void tun_lanes_cut(const struct tun_wish *wishes, struct tun_lanes *io_lanes, size_t model,
                    size_t unit, size_t pieces);
 
+/** tun_stop_width() - Return: how many seats it takes at once. */
+static inline size_t tun_stop_width(const struct tun_stop *s)
+{
+    return s->width > 1 ? s->width : 1;
+}
+/** tun_stop_on() - Return: it takes the seat. */
+static inline bool tun_stop_on(const struct tun_stop *s, size_t seat)
+{
+    return s->seat <= seat && seat < s->seat + tun_stop_width(s);
+}
 /** tun_piece_ns() - Return: how long the stop's unit @u, from its first on, runs until others may
  * go: to its end, or for the longest of its pieces. */
 static inline double tun_piece_ns(const struct tun_stop *s, size_t u)

@@ -22,11 +22,30 @@ static double unit_ns(const struct tun_problem *p, size_t ep, size_t unit)
     return tun_cell_at(&p->costs, ep, 1, unit)->ns;
 }
 
+double tun_wide_ns(const struct tun_problem *p, size_t ep, size_t width)
+{
+    double sum = tun_handoff_ns(p, 0);
+
+    for (size_t u = 0; u < p->unit_count; u++) {
+        double ns = width <= p->eps[ep].cores ? tun_cell_at(&p->costs, ep, width, u)->ns : 0;
+
+        if (!tun_positive(ns)) {
+            return 0;
+        }
+        sum += ns;
+    }
+    return sum;
+}
+
 void tun_route_load(const struct tun_problem *p, const struct tun_route *r, double *ret_ns)
 {
     size_t unit = 0;
 
     memset(ret_ns, 0, p->ep_count * sizeof(*ret_ns));
+    if (r->width > 1) {
+        ret_ns[r->ep[0]] = r->width * tun_wide_ns(p, r->ep[0], r->width);
+        return;
+    }
     for (size_t s = 0; s < r->stages; s++) {
         ret_ns[r->ep[s]] += tun_handoff_ns(p, unit);
         for (; unit <= r->last[s]; unit++) {
@@ -53,6 +72,39 @@ static void read_route(const struct search *s, const struct tun_problem *p, size
     }
 }
 
+/* Return: a frame of a wide model is done in time on the EP, if it is alone there. */
+static bool in_time(const struct tun_wish *w, size_t ep)
+{
+    double ns = tun_wide_ns(w->slow ? w->slow : w->p, ep, w->width);
+
+    return ns > 0 && (w->deadline_ns == 0 || ns <= w->deadline_ns);
+}
+
+/* Return: what the cheapest route of a wide model costs; of EPs where it is in time, if there are. */
+static double cheapest_wide(const struct tun_wish *w, const double *price, double *ret_load,
+                            struct tun_route *ret)
+{
+    const struct tun_problem *p = w->p;
+    double least = INFINITY;
+    bool any = false;
+
+    *ret = (struct tun_route){
+        .width = (uint16_t)w->width, .stages = 1, .last = {(uint16_t)(p->unit_count - 1)}};
+    for (size_t k = 0; k < p->ep_count; k++) {
+        any = any || in_time(w, k);
+    }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        double ns = tun_wide_ns(p, k, w->width), cost = price[k] * (double)w->width * ns;
+
+        if (ns > 0 && cost < least && (!any || in_time(w, k))) {
+            least = cost;
+            ret->ep[0] = (uint16_t)k;
+        }
+    }
+    tun_route_load(p, ret, ret_load);
+    return least;
+}
+
 /* Return: what the model's cheapest route costs at these prices of a core. */
 static double cheapest_route(void *arg, size_t model, const double *price, double *ret_load,
                              void *ret_route)
@@ -62,6 +114,9 @@ static double cheapest_route(void *arg, size_t model, const double *price, doubl
     size_t states = (s->changes + 1) * s->ep_count, best = 0;
     double *next = s->path.cost, *now = next + states, *swap;
 
+    if (s->wishes[model].width > 1) {
+        return cheapest_wide(&s->wishes[model], price, ret_load, ret_route);
+    }
     memset(next, 0, states * sizeof(*next));
     for (size_t u = p->unit_count; u-- > 0;) {
         uint16_t *to = s->path.to + u * states;
@@ -95,11 +150,22 @@ static double cheapest_route(void *arg, size_t model, const double *price, doubl
     return next[best];
 }
 
+bool tun_has_ep(const struct tun_wish *w)
+{
+    bool has = w->width <= 1;
+
+    for (size_t k = 0; k < w->p->ep_count; k++) {
+        has = has || tun_wide_ns(w->p, k, w->width) > 0;
+    }
+    return has;
+}
+
 static bool valid(const struct tun_wish *wishes, size_t count, enum tun_share objective,
                   size_t changes)
 {
     const struct tun_problem *first = count ? wishes[0].p : NULL;
     bool right = count > 0 && count <= TUN_MIX_MAX && changes <= TUN_CHANGES_MAX;
+    size_t width = 0;
 
     for (size_t m = 0; right && m < count; m++) {
         const struct tun_problem *p = wishes[m].p;
@@ -115,6 +181,9 @@ static bool valid(const struct tun_wish *wishes, size_t count, enum tun_share ob
                 right = tun_positive(unit_ns(p, k, u));
             }
         }
+        right = right && tun_has_ep(&wishes[m]) &&
+                (wishes[m].width <= 1 || width == 0 || wishes[m].width == width);
+        width = wishes[m].width > 1 ? wishes[m].width : width;
     }
     return right;
 }

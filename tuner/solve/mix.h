@@ -5,8 +5,9 @@
  *
  * Model m is to have rate_m frames a second. Its frames may take different routes: a route runs the
  * units in order on cores of some EP each, one core a unit, and changes the EP at most a few times;
- * each change, and the frame itself, costs a hand-off (tun_handoff_ns()). Of the routes r of all
- * models, x_mr frames a second are wanted with sum_mr x_mr a_r[k] <= cores_k, where a_r[k] is the
+ * each change, and the frame itself, costs a hand-off (tun_handoff_ns()). A model with a width w
+ * takes w cores of one EP, all units long: w times the cost table's time for width w. It takes EPs on
+ * which it is in time, if there are such. Of the routes r of all models, x_mr frames a second are wanted with sum_mr x_mr a_r[k] <= cores_k, where a_r[k] is the
  * time that a frame takes cores of EP k, and
  *
  *     TUN_FAIR      max lambda:                     sum_r x_mr = lambda rate_m
@@ -22,8 +23,9 @@
  * The bound lets every unit of every frame run anywhere, by teams of any width, without hand-off:
  * the same with the units of all models, weighed by the rates. No plan passes it.
  *
- * The mix is the maximum for one-core teams whose cores are always busy: what queues cost in time,
- * and what models cost each other in caches and memory, is not in it.
+ * The mix is the maximum for teams whose cores are always busy: what queues cost in time, what wide
+ * teams leave idle, and what models cost each other in caches and memory, is not in it. Nor is it
+ * that an EP of 3 cores has room for only one team of 2.
  */
 #pragma once
 
@@ -32,6 +34,7 @@
 #define TUN_CHANGES_MAX 7u /* of the EP, in a route */
 
 struct tun_route {
+    uint16_t width;                     /* of its teams, 0: 1; if it is more, there is one stage */
     uint16_t stages;                    /* changes + 1 */
     uint16_t ep[TUN_CHANGES_MAX + 1];   /* [stages] */
     uint16_t last[TUN_CHANGES_MAX + 1]; /* [stages]: its last unit */
@@ -63,7 +66,8 @@ struct tun_mix {
 /** tun_mix_solve() - @wishes: [count]. @changes: of the EP in a route, at most. @part: of the
  * cores' time that may be used, 0 < part <= 1; TUN_FAIR takes all, in proportion. @ret:
  * tun_mix_deinit(), also after a failure. Return: 0; -EINVAL: no model, too many, a rate, a weight
- * or an EP that makes no sense, or an unknown cost; -ENOMEM. Threads: any. */
+ * or an EP that makes no sense, an unknown cost, a width that no EP has, or two widths above 1;
+ * -ENOMEM. Threads: any. */
 int tun_mix_solve(const struct tun_wish *wishes, size_t count, enum tun_share objective,
                   size_t changes, double part, struct tun_mix *ret);
 void tun_mix_deinit(struct tun_mix *m);
@@ -74,5 +78,10 @@ double tun_mix_of_bound(const struct tun_mix *m);
  * all) to 1 (all are equal, also all 0). @x: [count >= 1], 0 or more. Source: R. Jain, D. Chiu,
  * W. Hawe, A Quantitative Measure of Fairness and Discrimination, DEC-TR-301, 1984. */
 double tun_fairness(const double *x, size_t count);
+/** tun_wide_ns() - Return: of a frame of the model on @width cores of the EP, with its hand-off; 0:
+ * it has too few, or a cost is unknown. */
+double tun_wide_ns(const struct tun_problem *p, size_t ep, size_t width);
+/** tun_has_ep() - Return: an EP has as many cores as the wish's width, at costs that are known. */
+bool tun_has_ep(const struct tun_wish *w);
 /** tun_route_load() - what a frame of the route takes of the cores. @ret_ns: [ep_count]. */
 void tun_route_load(const struct tun_problem *p, const struct tun_route *r, double *ret_ns);

@@ -14,6 +14,7 @@ struct tun_wish {
     double rate;                    /* frames a second, > 0 */
     double weight;                  /* of a frame, > 0; only TUN_WEIGHTED asks */
     unsigned class;                 /* a higher one goes first */
+    size_t width;                   /* its frames take so many cores of an EP at once; 0: one */
     double deadline_ns;             /* of each frame, from its release; 0: none */
     const uint8_t *cut_most; /* borrowed; [units]: in how many pieces each may be run, from 1 on;
                               * NULL: none is cut */

@@ -12,6 +12,7 @@ struct mixed {
     struct tun_problem p[MODELS];
     struct tun_wish wishes[MODELS];
     size_t count;
+    double cores; /* times: what a unit takes of the cores of a team, of one core's time */
 };
 
 static void mixed_deinit(struct mixed *x)
@@ -21,8 +22,9 @@ static void mixed_deinit(struct mixed *x)
     }
 }
 
-/* @handoff: of a mean unit. */
-static void mixed_init(struct mixed *x, size_t models, size_t ep_count, double handoff)
+/* @handoff: of a mean unit. @cores: as there. */
+static void mixed_init_cores(struct mixed *x, size_t models, size_t ep_count, double handoff,
+                             double cores)
 {
     struct tun_ep eps[3];
     char name[] = "a";
@@ -34,6 +36,7 @@ static void mixed_init(struct mixed *x, size_t models, size_t ep_count, double h
         snprintf(eps[k].name, sizeof(eps[k].name), "%s", name);
     }
     x->count = models;
+    x->cores = cores;
     for (size_t m = 0; m < models; m++) {
         struct tun_problem *p = &x->p[m];
 
@@ -47,7 +50,7 @@ static void mixed_init(struct mixed *x, size_t models, size_t ep_count, double h
                     double one = w > 1 ? tun_cell_at(&p->costs, k, 1, u)->ns : 0;
 
                     *tun_cell_at(&p->costs, k, w, u) = (struct tun_cell){
-                        .ns = w > 1 ? 1.1 * one / (double)w : 1e3 * (double)t_range(10, 3000),
+                        .ns = w > 1 ? x->cores * one / (double)w : 1e3 * (double)t_range(10, 3000),
                         .source = TUN_MEASURED};
                 }
             }
@@ -56,12 +59,56 @@ static void mixed_init(struct mixed *x, size_t models, size_t ep_count, double h
     }
 }
 
-/* The least that a frame can cost at these prices, of all routes one by one. */
-static double brute(const struct tun_problem *p, const double *price, size_t changes)
+static void mixed_init(struct mixed *x, size_t models, size_t ep_count, double handoff)
 {
+    mixed_init_cores(x, models, ep_count, handoff, 1.1);
+}
+
+/* Has some models take several cores at once, and some be in time so. */
+static void widen(struct mixed *x)
+{
+    size_t cores = 1, width;
+
+    for (size_t k = 0; k < x->p[0].ep_count; k++) {
+        cores = base_max(cores, (size_t)x->p[0].eps[k].cores);
+    }
+    width = (size_t)t_range(1, (int64_t)cores);
+    for (size_t m = 0; m < x->count; m++) {
+        x->wishes[m].width = t_range(0, 1) ? width : 0;
+        x->wishes[m].deadline_ns = t_range(0, 1) ? 1e4 * (double)t_range(1, 500) : 0;
+    }
+}
+
+/* As brute(), on the cores of one EP at once, all EPs one by one, those in time first. */
+static double brute_wide(const struct tun_wish *w, const double *price)
+{
+    double least[2] = {INFINITY, INFINITY};
+
+    for (size_t k = 0; k < w->p->ep_count; k++) {
+        double ns = tun_handoff_ns(w->p, 0);
+        bool late;
+
+        for (size_t u = 0; w->width <= w->p->eps[k].cores && u < w->p->unit_count; u++) {
+            ns += tun_cell_at(&w->p->costs, k, w->width, u)->ns;
+        }
+        late = w->deadline_ns > 0 && ns > w->deadline_ns;
+        if (w->width <= w->p->eps[k].cores) {
+            least[late] = base_min(least[late], price[k] * (double)w->width * ns);
+        }
+    }
+    return isfinite(least[0]) ? least[0] : least[1];
+}
+
+/* The least that a frame can cost at these prices, of all routes one by one. */
+static double brute(const struct tun_wish *w, const double *price, size_t changes)
+{
+    const struct tun_problem *p = w->p;
     size_t routes = 1;
     double least = INFINITY;
 
+    if (w->width > 1) {
+        return brute_wide(w, price);
+    }
     for (size_t u = 0; u < p->unit_count; u++) {
         routes *= p->ep_count;
     }
@@ -94,6 +141,11 @@ static void check_routes(const struct mixed *x, size_t changes, const struct tun
         double times = d->share * mix->given[d->model] * x->wishes[d->model].rate;
 
         T_TRUE(d->route.stages <= changes + 1);
+        if (x->wishes[d->model].width > 1) {
+            T_EQ(d->route.stages, 1);
+            T_EQ(d->route.width, x->wishes[d->model].width);
+            T_LE(d->route.width, eps[d->route.ep[0]].cores);
+        }
         T_TRUE(d->route.last[d->route.stages - 1] == p->unit_count - 1);
         for (size_t s = 1; s < d->route.stages; s++) {
             T_TRUE(d->route.last[s - 1] < d->route.last[s]);
@@ -123,8 +175,9 @@ TEST(no_routes_do_more)
         struct mixed x;
         double price[8], sum = 0, limits = 0;
 
-        mixed_init(&x, (size_t)t_range(1, MODELS), (size_t)t_range(1, 3),
-                   (double)t_range(0, 2) / 2);
+        mixed_init_cores(&x, (size_t)t_range(1, MODELS), (size_t)t_range(1, 3),
+                         (double)t_range(0, 2) / 2, i % 2 ? 1.1 : (double)t_range(5, 20) / 10);
+        widen(&x);
         T_EQ(tun_mix_solve(x.wishes, x.count, TUN_FAIR, changes, 1, &mix), 0);
         check_routes(&x, changes, &mix);
         for (size_t k = 0; k < x.p[0].ep_count; k++) {
@@ -135,7 +188,7 @@ TEST(no_routes_do_more)
         }
         T_NEAR(limits, 1, 1e-9);
         for (size_t m = 0; m < x.count; m++) {
-            sum += x.wishes[m].rate * brute(&x.p[m], price, changes);
+            sum += x.wishes[m].rate * brute(&x.wishes[m], price, changes);
             T_NEAR(mix.given[m], mix.lambda, 1e-7 * mix.lambda);
         }
         T_NEAR(sum * mix.lambda / 1e9, 1, 1e-7);
@@ -159,7 +212,7 @@ static double proved(const struct mixed *x, const struct tun_mix *mix, size_t ch
         sum += (least ? -1 : 1) * mix->worth[k] * x->p[0].eps[k].cores;
     }
     for (size_t m = 0; m < x->count; m++) {
-        double cost = brute(&x->p[m], price, changes) / 1e9;
+        double cost = brute(&x->wishes[m], price, changes) / 1e9;
 
         sum += x->wishes[m].rate * (least ? cost : base_max(x->wishes[m].weight - cost, 0.0));
     }
@@ -216,6 +269,9 @@ TEST(no_routes_take_less_energy_or_give_more_weight)
         t_note("problem %d", i);
         mixed_init(&x, (size_t)t_range(1, MODELS), (size_t)t_range(1, 3),
                    (double)t_range(0, 2) / 2);
+        if (t_range(0, 1)) {
+            widen(&x);
+        }
         check_objective(&x, (enum tun_share)(TUN_ENERGY + i % 3), i % 20 == 1 ? 0.999999 : load,
                         (size_t)t_range(0, 3));
         mixed_deinit(&x);
@@ -280,6 +336,9 @@ TEST(what_makes_no_sense_is_refused)
     }
     x.wishes[1].rate = x.wishes[0].weight = 1;
     T_EQ(tun_mix_solve(x.wishes, 2, TUN_WEIGHTED, 1, 1, &mix), -EINVAL);
+    x.wishes[1].width = 4;
+    T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, 1, 1, &mix), -EINVAL);
+    x.wishes[1].width = 0;
     x.p[1].eps[0].cores++;
     T_EQ(tun_mix_solve(x.wishes, 2, TUN_FAIR, 1, 1, &mix), -EINVAL);
     x.p[1].eps[0].cores--;
