@@ -13,18 +13,20 @@ struct sitter {
     double due_after_ns;                 /* of its release; 0: never */
     double released_ns[PSIM_WINDOW_MAX]; /* its frames, a ring */
     size_t first, count, unit;
-    double since_ns;  /* it waits since then */
-    double left_ns;   /* of the first frame, if all units take their times */
-    double begun_ns;  /* of the unit, that pieces before have done */
-    double v, weight; /* of the tag */
-    bool sits;
+    double since_ns;         /* it waits since then */
+    double left_ns;          /* of the first frame, if all units take their times */
+    double begun_ns;         /* of the unit, that pieces before have done */
+    double v, weight;        /* of the tag */
+    size_t width, bench;     /* how many seats it takes; the first seat of its bench */
+    bool sits, met;          /* met: in this look at those that wait */
+    double end_ns, began_ns; /* of its unit, or piece of one, while it sits */
 };
 
 struct seat_now {
-    struct sitter **sitters; /* [count], of sim.listed */
+    struct sitter **sitters; /* [count], of sim.listed: of the bench that begins here */
     size_t count;
     struct sitter *sits;
-    double end_ns, began_ns; /* of its unit, or piece of one */
+    bool kept;
 };
 
 struct model_now {
@@ -110,34 +112,124 @@ static bool goes_before(const struct sim *x, const struct sitter *a, const struc
 
 /* ---- seats ---- */
 
-static void pick(struct sim *x, struct seat_now *seat)
+static bool on(const struct sitter *t, size_t seat)
 {
-    unsigned top = top_level(x);
-    struct sitter *best = seat->sits;
+    return tun_stop_on(t->stop, seat);
+}
 
-    for (size_t i = 0; i < seat->count; i++) {
-        struct sitter *t = seat->sitters[i];
+static void begin_unit(struct sim *x, struct sitter *t)
+{
+    t->began_ns = x->now;
+    t->end_ns = x->now + next_ns(t) * (x->s->vary ? part(x) : 1);
+}
 
-        if (t->count > 0 && t != best && (!best || goes_before(x, t, best, top))) {
+static void sit_down(struct sim *x, struct sitter *t)
+{
+    for (size_t i = 0; i < t->width; i++) {
+        x->seats[t->stop->seat + i].sits = t;
+    }
+    t->sits = true;
+    begin_unit(x, t);
+}
+
+static void get_up(struct sim *x, struct sitter *t)
+{
+    for (size_t i = 0; i < t->width; i++) {
+        x->seats[t->stop->seat + i].sits = NULL;
+    }
+    t->sits = false;
+    t->since_ns = x->now;
+}
+
+/* Return: how many of its seats are free, and kept for nobody. */
+static size_t finds(const struct sim *x, const struct sitter *t)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < t->width; i++) {
+        const struct seat_now *seat = &x->seats[t->stop->seat + i];
+
+        count += !seat->sits && !seat->kept;
+    }
+    return count;
+}
+
+/* Return: it goes before everyone who sits on its seats. */
+static bool is_next(const struct sim *x, const struct sitter *t, unsigned top)
+{
+    bool next = true;
+
+    for (size_t i = 0; i < t->width; i++) {
+        const struct sitter *holder = x->seats[t->stop->seat + i].sits;
+
+        next = next && (!holder || goes_before(x, t, holder, top));
+    }
+    return next;
+}
+
+static bool waits(const struct sitter *t)
+{
+    return t->count > 0 && !t->sits;
+}
+
+/* Return: the first of those that wait whom a free seat concerns, and that this look has not met. */
+static struct sitter *first_of(const struct sim *x, const struct seat_now *bench, unsigned top)
+{
+    struct sitter *best = NULL;
+
+    for (size_t i = 0; i < bench->count; i++) {
+        struct sitter *t = bench->sitters[i];
+
+        if (waits(t) && !t->met && finds(x, t) > 0 && (!best || goes_before(x, t, best, top))) {
             best = t;
         }
     }
-    if (seat->sits && best != seat->sits) {
-        seat->sits->sits = false;
-        seat->sits->since_ns = x->now;
+    return best;
+}
+
+/* As in pipeline/seats.c. */
+static void let_sit(struct sim *x, struct seat_now *bench)
+{
+    unsigned top = top_level(x);
+    struct sitter *t;
+
+    for (size_t i = 0; i < bench->count; i++) {
+        t = bench->sitters[i];
+        t->met = false;
+        for (size_t j = 0; j < t->width; j++) {
+            x->seats[t->stop->seat + j].kept = false;
+        }
     }
-    seat->sits = best;
-    if (best) {
-        best->sits = true;
-        seat->began_ns = x->now;
-        seat->end_ns = x->now + next_ns(best) * (x->s->vary ? part(x) : 1);
-    } else {
-        seat->end_ns = NEVER;
+    while ((t = first_of(x, bench, top)) != NULL) {
+        t->met = true;
+        if (finds(x, t) == t->width) {
+            sit_down(x, t);
+            continue;
+        }
+        for (size_t i = 0; is_next(x, t, top) && i < t->width; i++) {
+            x->seats[t->stop->seat + i].kept = true;
+        }
     }
+}
+
+/* Return: somebody goes before it, who sits on one of its seats. */
+static bool late(const struct sim *x, const struct seat_now *bench, const struct sitter *t)
+{
+    unsigned top = top_level(x);
+
+    for (size_t i = 0; i < bench->count; i++) {
+        const struct sitter *w = bench->sitters[i];
+
+        if (waits(w) && (on(w, t->stop->seat) || on(t, w->stop->seat)) && is_next(x, w, top)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void begin_wait(struct sim *x, struct sitter *t)
 {
+    const struct seat_now *bench = &x->seats[t->bench];
     double lowest = INFINITY;
 
     t->since_ns = x->now;
@@ -145,8 +237,8 @@ static void begin_wait(struct sim *x, struct sitter *t)
     t->begun_ns = 0;
     t->left_ns = tun_stop_ns(t->stop, NULL);
     x->models[t->lane->model].waiting++;
-    for (size_t i = 0; i < x->seats[t->stop->seat].count; i++) {
-        const struct sitter *other = x->seats[t->stop->seat].sitters[i];
+    for (size_t i = 0; i < bench->count; i++) {
+        const struct sitter *other = bench->sitters[i];
 
         lowest = other != t && other->count > 0 ? base_min(lowest, other->v) : lowest;
     }
@@ -155,14 +247,10 @@ static void begin_wait(struct sim *x, struct sitter *t)
 
 static void come(struct sim *x, struct sitter *t, double released_ns)
 {
-    struct seat_now *seat = &x->seats[t->stop->seat];
-
     t->released_ns[(t->first + t->count++) % PSIM_WINDOW_MAX] = released_ns;
     if (t->count == 1) {
         begin_wait(x, t);
-        if (!seat->sits) {
-            pick(x, seat);
-        }
+        let_sit(x, &x->seats[t->bench]);
     }
 }
 
@@ -184,33 +272,35 @@ static void leave(struct sim *x, struct sitter *t, double released_ns)
     seen->late[model] += most_ns > 0 && took_ns > most_ns * (1 + 1e-9);
 }
 
-static void end_unit(struct sim *x, struct seat_now *seat)
+static void end_unit(struct sim *x, struct sitter *t)
 {
-    struct sitter *t = seat->sits;
-    struct model_now *m = &x->models[t->lane->model];
-    double released_ns = t->released_ns[t->first];
+    struct seat_now *bench = &x->seats[t->bench];
+    double released_ns = t->released_ns[t->first], took_ns = x->now - t->began_ns;
 
-    x->seen->busy_ns += x->now - seat->began_ns;
-    t->v += (x->now - seat->began_ns) / t->weight;
+    x->seen->busy_ns += took_ns * (double)t->width;
+    t->v += took_ns / t->weight;
     t->left_ns -= next_ns(t);
     t->begun_ns += next_ns(t);
     if (t->begun_ns >= t->stop->unit_ns[t->unit] * (1 - 1e-9)) {
         t->unit++;
         t->begun_ns = 0;
     }
+    if (t->unit < t->stop->units && !late(x, bench, t)) {
+        begin_unit(x, t);
+        return;
+    }
+    get_up(x, t);
     if (t->unit < t->stop->units) {
-        pick(x, seat);
+        let_sit(x, bench);
         return;
     }
     t->first = (t->first + 1) % PSIM_WINDOW_MAX;
     t->count--;
-    t->sits = false;
-    m->waiting--;
-    seat->sits = NULL;
+    x->models[t->lane->model].waiting--;
     if (t->count > 0) {
         begin_wait(x, t);
     }
-    pick(x, seat);
+    let_sit(x, bench);
     leave(x, t, released_ns);
 }
 
@@ -247,71 +337,23 @@ static void send(struct sim *x, size_t model)
     come(x, first, m->release_ns);
 }
 
-/* ---- runs that are hard on deadlines ---- */
-
-static size_t up_to(uint64_t *random, size_t most)
-{
-    return (size_t)(base_splitmix64(random) % (most + 1));
-}
-
-static void shuffle(uint64_t *random, size_t *ret, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        size_t j = up_to(random, i);
-
-        ret[i] = ret[j];
-        ret[j] = i;
-    }
-}
-
-static unsigned lowest_class_with_deadline(const struct psim_seats *s)
-{
-    unsigned lowest = UINT_MAX;
-
-    for (size_t m = 0; m < s->models; m++) {
-        lowest = s->wishes[m].deadline_ns > 0 ? base_min(lowest, s->wishes[m].class) : lowest;
-    }
-    return lowest;
-}
-
-void psim_seats_draw(uint64_t *io_random, struct psim_seats *io_run)
-{
-    const struct tun_lane *blocker =
-        &io_run->lanes->lanes[up_to(io_random, io_run->lanes->count - 1)];
-    bool together = up_to(io_random, 2) > 0, too_many = up_to(io_random, 2) == 0;
-    unsigned lowest = lowest_class_with_deadline(io_run);
-    double before_ns = 0;
-    size_t longest;
-
-    io_run->window = 32;
-    io_run->vary = up_to(io_random, 3) == 0;
-    io_run->arrivals = up_to(io_random, 3) == 0 ? PSIM_SPORADIC : PSIM_EARLIEST;
-    io_run->seed = base_splitmix64(io_random);
-    tun_stop_ns(&blocker->stops[0], &longest);
-    for (size_t u = 0; u < longest; u++) {
-        before_ns += blocker->stops[0].unit_ns[u];
-    }
-    for (size_t m = 0; m < io_run->models; m++) {
-        const struct tun_wish *w = &io_run->wishes[m];
-
-        io_run->weight[m] = 1 + (double)up_to(io_random, 9);
-        io_run->dealt[m] = up_to(io_random, 20);
-        io_run->times[m] = up_to(io_random, 5) == 0 ? 0 : 1;
-        if (too_many && w->class <= lowest && up_to(io_random, 1)) {
-            io_run->times[m] = 10;
-        }
-        io_run->first_ns[m] = before_ns + 1;
-        if (!together) {
-            io_run->first_ns[m] =
-                (double)BASE_NS_PER_S / w->rate / 1000 * (double)up_to(io_random, 1000);
-        } else if (m == blocker->model) {
-            io_run->first_ns[m] = 0;
-        }
-    }
-    shuffle(io_random, io_run->order, io_run->models);
-}
-
 /* ---- the run ---- */
+
+/* A narrow stop's bench is that of a wide one on its seat. */
+static void seat_benches(struct sim *x)
+{
+    struct sitter *end = x->sitters + x->sitter_count;
+
+    for (struct sitter *t = x->sitters; t < end; t++) {
+        t->width = tun_stop_width(t->stop);
+        t->bench = t->stop->seat;
+        for (const struct sitter *wide = x->sitters; wide < end; wide++) {
+            if (wide->stop->width > 1 && on(wide, t->stop->seat)) {
+                t->bench = wide->stop->seat;
+            }
+        }
+    }
+}
 
 static void seat_sitters(struct sim *x)
 {
@@ -334,10 +376,11 @@ static void seat_sitters(struct sim *x)
             t->next = j + 1 < lane->stages ? t + 1 : NULL;
         }
     }
+    seat_benches(x);
     for (size_t i = 0; i < l->seats; i++) {
-        x->seats[i] = (struct seat_now){.sitters = at, .end_ns = NEVER};
+        x->seats[i] = (struct seat_now){.sitters = at};
         for (t = x->sitters; t < x->sitters + x->sitter_count; t++) {
-            if (t->stop->seat == i) {
+            if (t->bench == i) {
                 *at++ = t;
                 x->seats[i].count++;
             }
@@ -357,14 +400,14 @@ static void seat_sitters(struct sim *x)
 /* Does what comes next. Return: false: nothing does. */
 static bool step(struct sim *x)
 {
-    struct seat_now *seat = NULL;
+    struct sitter *ends = NULL;
     size_t sender = x->s->models;
     double next = NEVER;
 
     for (size_t i = 0; i < x->s->lanes->seats; i++) {
-        if (x->seats[i].end_ns < next) {
-            seat = &x->seats[i];
-            next = seat->end_ns;
+        if (x->seats[i].sits && x->seats[i].sits->end_ns < next) {
+            ends = x->seats[i].sits;
+            next = ends->end_ns;
         }
     }
     for (size_t i = 0; i < x->s->models; i++) {
@@ -379,8 +422,8 @@ static bool step(struct sim *x)
     x->now = next < NEVER ? next : x->now;
     if (sender < x->s->models) {
         send(x, sender);
-    } else if (seat) {
-        end_unit(x, seat);
+    } else if (ends) {
+        end_unit(x, ends);
     }
     return next < NEVER;
 }

@@ -33,6 +33,25 @@
  * largest of these is R_i (after M. Spuri, Analysis of deadline scheduled real-time systems, INRIA
  * 2772, 1996), and a frame takes at most the sum of D_j of all its stops but the last, and R of it.
  *
+ * Wide stops begin a unit when they have all seats of their bench (tuner/solve/lanes.h). Where one is
+ * next, which goes before all that sit there, free seats are kept for it and idle. All models that
+ * are wide have one width, so stops that share a seat of a bench share all of it, and seats are kept
+ * for one stop at a time, the first. With G the longest unit of anything else on the bench:
+ *
+ *   - Nobody who goes after it starts while seats are kept, so that takes at most G. It begins when a
+ *     wide frame comes, or when a narrow one leaves that went before it; not when a wide one leaves,
+ *     as then all seats are free. So each seat of the bench idles at most G for each wide frame, and
+ *     for each narrow frame on any of them that can go before a wide one: their C counts with G more.
+ *   - Who sits by a floor stays behind, so seats go on being kept: that costs each seat its unit.
+ *   - A wide frame may wait for other seats while this one has nothing of S. So narrow stops there
+ *     count it as one that comes late: dbf with D_i - R_i, rbf with R_i more.
+ *   - From the release of a wide frame until it is done a seat of its bench runs S or a floor's unit,
+ *     or is kept. So it takes at most the f of all that the bench's seats do, one after the other,
+ *     with frames of the others that were there: counted as just said, at t = D.
+ *
+ * All R are looked for from 0 up. Once none grows they hold: the first frame that took longer would
+ * have been delayed only by frames that did not.
+ *
  * The test is sufficient, not necessary. It holds for models of a class and of those below it that
  * send more than their rate, not for models of higher classes that do.
  */
@@ -59,7 +78,7 @@ struct tun_answer {
 
 /** tun_admit() - @wishes: [count], of which rates, classes and deadlines count. A model with a
  * deadline and no lane is refused. @io_lanes: sets the stops' bounds R, which hold if it
- * admits them.
+ * admits them. Wide stops have one stage each, and all the same width.
  * @floor: 0: none. Return: 0, and *ret_answer; -ENOMEM. Pure; threads: any. */
 int tun_admit(const struct tun_wish *wishes, size_t count, struct tun_lanes *io_lanes, double floor,
               struct tun_answer *ret_answer);

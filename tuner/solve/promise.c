@@ -107,7 +107,7 @@ static int cut_further(const struct attempt *a, struct tun_promise *p, bool *ret
     const uint8_t *most = a->wishes[of->model].cut_most;
     struct tun_cut *c = p->cuts;
 
-    if (of->refusal != TUN_TOO_LONG_A_UNIT || !most) {
+    if (of->refusal != TUN_TOO_LONG_A_UNIT || !most || a->wishes[of->model].width > 1) {
         return 0;
     }
     while (c < p->cuts + p->cut_count && (c->model != of->model || c->unit != of->unit)) {
@@ -156,8 +156,9 @@ static int try(const struct attempt *a, struct tun_promise *ret)
     return r;
 }
 
-int tun_promise_make(const struct tun_wish *wishes, size_t count, enum tun_share objective,
-                     size_t changes, double floor, struct tun_promise *ret)
+/* The first of the plans of models of these widths whose deadlines hold, or the best one. */
+static int search(const struct tun_wish *wishes, size_t count, enum tun_share objective,
+                  size_t changes, double floor, struct tun_promise *ret)
 {
     struct attempt a = {.wishes = wishes,
                         .count = count,
@@ -177,6 +178,56 @@ int tun_promise_make(const struct tun_wish *wishes, size_t count, enum tun_share
         a.changes = i % 4 < 2 ? changes : 0;
         a.part = PARTS[i / 4];
         r = try(&a, &other);
+        if (r == 0 && other.answer.refusal == TUN_ADMITTED) {
+            struct tun_promise swap = *ret;
+
+            *ret = other;
+            other = swap;
+        }
+        tun_promise_deinit(&other);
+    }
+    for (size_t m = 0; m < count; m++) {
+        ret->width[m] = base_max(wishes[m].width, (size_t)1);
+    }
+    return r;
+}
+
+/* Has a model take twice as many cores at once, or as many as others do. A width that was asked for
+ * stays. Return: whether that is possible. */
+static bool widen(const struct tun_wish *asked, struct tun_wish *io_wishes, size_t count,
+                  size_t model)
+{
+    size_t width = base_max(2 * io_wishes[model].width, (size_t)2);
+    bool possible = true;
+
+    for (size_t m = 0; m < count; m++) {
+        width = io_wishes[model].width <= 1 ? base_max(width, io_wishes[m].width) : width;
+    }
+    for (size_t m = 0; m < count; m++) {
+        if (m == model || io_wishes[m].width > 1) {
+            possible = possible && (asked[m].width <= 1 || asked[m].width == width);
+            io_wishes[m].width = width;
+            possible = possible && tun_has_ep(&io_wishes[m]);
+        }
+    }
+    return possible;
+}
+
+int tun_promise_make(const struct tun_wish *wishes, size_t count, enum tun_share objective,
+                     size_t changes, double floor, struct tun_promise *ret)
+{
+    struct tun_wish wide[TUN_MIX_MAX];
+    int r = search(wishes, count, objective, changes, floor, ret);
+    size_t late = ret->answer.late;
+
+    if (r == 0) {
+        memcpy(wide, wishes, count * sizeof(*wishes));
+    }
+    while (r == 0 && ret->answer.refusal != TUN_ADMITTED && widen(wishes, wide, count, late)) {
+        struct tun_promise other;
+
+        r = search(wide, count, objective, changes, floor, &other);
+        late = other.answer.late;
         if (r == 0 && other.answer.refusal == TUN_ADMITTED) {
             struct tun_promise swap = *ret;
 

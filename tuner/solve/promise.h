@@ -5,8 +5,9 @@
  * The best mix comes first. Where a unit runs too long for its deadlines, it is run in twice as
  * many pieces, as long as the wish allows that. Where they are still not admitted, the seats' loads
  * are made equal, then frames stay on one kind of core, then less of the cores' time is used: each
- * time the next best mix is asked. So it is a search in the order of the objective, not of all
- * mixes: a refusal does not prove that no mix would do.
+ * time the next best mix is asked. If all that is refused, the model that would be late takes two cores of an EP
+ * at once, then four, and so on; all models that take several take as many. So it is a search in the
+ * order of the objective, not of all mixes: a refusal does not prove that no mix would do.
  */
 #pragma once
 
@@ -22,7 +23,8 @@ struct tun_promise {
     struct tun_lanes lanes;   /* of the mix, owned */
     struct tun_answer answer; /* not admitted: of the best mix, which this then is */
     size_t cut_count, cut_room;
-    struct tun_cut *cuts; /* [cut_count], by model and unit, owned; others run in one piece */
+    struct tun_cut *cuts;      /* [cut_count], by model and unit, owned; others run in one piece */
+    size_t width[TUN_MIX_MAX]; /* cores that each model takes at once */
 };
 #define TUN_PROMISE_NULL ((struct tun_promise){0})
 

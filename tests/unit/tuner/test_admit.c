@@ -2,128 +2,7 @@
 /* Deadlines that are admitted hold, whatever comes in whatever order; and much is admitted. */
 #include "base/base.h"
 #include "tests/harness.h"
-#include "tuner/pipesim/seats_sim.h"
-#include "tuner/solve/promise.h"
-
-#define MODELS 5u
-#define LANES 3u
-#define STOPS 3u
-#define UNITS 5u
-#define SEATS 3u
-#define EPISODE 400u
-
-struct set {
-    struct tun_wish wishes[MODELS];
-    struct tun_lane lane[MODELS * LANES];
-    double unit_ns[MODELS * LANES * STOPS * UNITS], piece_ns[MODELS * LANES * STOPS * UNITS];
-    bool cut; /* some units run in pieces */
-    struct tun_lanes lanes;
-    size_t models;
-    double floor;
-};
-
-/* Adds a lane of a model with random stops on random seats. @ns: of a unit, at most. */
-static void add_lane(struct set *x, size_t model, double share, double ns)
-{
-    struct tun_lane *lane = &x->lane[x->lanes.count];
-    size_t first = 0, seat = (size_t)t_range(0, (int64_t)x->lanes.seats - 1);
-
-    *lane = (struct tun_lane){.model = model, .share = share};
-    lane->stages = x->lanes.seats == 1 ? 1 : (size_t)t_range(1, STOPS);
-    for (size_t j = 0; j < lane->stages; j++) {
-        double *unit_ns = &x->unit_ns[(x->lanes.count * STOPS + j) * UNITS],
-               *piece_ns = &x->piece_ns[(x->lanes.count * STOPS + j) * UNITS];
-        struct tun_stop *stop = &lane->stops[j];
-
-        *stop = (struct tun_stop){
-            .seat = seat, .first = first, .unit_ns = unit_ns, .piece_ns = x->cut ? piece_ns : NULL};
-        stop->units = (size_t)t_range(1, UNITS);
-        for (size_t u = 0; u < stop->units; u++) {
-            unit_ns[u] = ns * (double)t_range(1, 100) / 100;
-            piece_ns[u] = unit_ns[u] * (double)(t_range(0, 1) ? t_range(5, 100) : 100) / 100;
-        }
-        first += stop->units;
-        seat = (seat + 1) % x->lanes.seats;
-    }
-    x->lanes.count++;
-}
-
-/* Return: the load of the busiest seat. */
-static double load_of(const struct set *x)
-{
-    double load[SEATS] = {0}, most = 0;
-
-    for (size_t i = 0; i < x->lanes.count; i++) {
-        for (size_t j = 0; j < x->lane[i].stages; j++) {
-            const struct tun_stop *s = &x->lane[i].stops[j];
-
-            load[s->seat] +=
-                x->lane[i].share * x->wishes[x->lane[i].model].rate * tun_stop_ns(s, NULL) / 1e9;
-        }
-    }
-    for (size_t i = 0; i < x->lanes.seats; i++) {
-        most = base_max(most, load[i]);
-    }
-    return most;
-}
-
-/* @load: of the busiest seat. @late: deadlines are up to so many times what a frame takes alone. */
-static void set_init(struct set *x, double load, int64_t late)
-{
-    double times;
-
-    *x = (struct set){.lanes = {.seats = (size_t)t_range(1, SEATS), .lanes = x->lane}};
-    x->models = (size_t)t_range(2, MODELS);
-    x->cut = t_range(0, 1);
-    x->floor = t_range(0, 2) == 0 ? (double)t_range(1, 20) / 100 : 0;
-    for (size_t m = 0; m < x->models; m++) {
-        size_t lanes = (size_t)t_range(1, LANES);
-        double alone_ns = 0, left = 1, ns = 1e5 * (double)t_range(1, 10);
-
-        for (size_t i = 0; i < lanes; i++) {
-            double share = i + 1 < lanes ? left * (double)t_range(10, 90) / 100 : left, sum = 0;
-
-            add_lane(x, m, share, ns);
-            left -= share;
-            for (size_t j = 0; j < x->lane[x->lanes.count - 1].stages; j++) {
-                sum += tun_stop_ns(&x->lane[x->lanes.count - 1].stops[j], NULL);
-            }
-            alone_ns = base_max(alone_ns, sum);
-        }
-        x->wishes[m] = (struct tun_wish){
-            .rate = (double)t_range(10, 1000), .weight = 1, .class = (unsigned)t_range(0, 2)};
-        if (t_range(0, 3) > 0) {
-            x->wishes[m].deadline_ns = alone_ns * (double)t_range(12, 10 * late) / 10;
-        }
-    }
-    times = load / load_of(x);
-    for (size_t m = 0; m < x->models; m++) {
-        x->wishes[m].rate *= times;
-    }
-    tun_lanes_due(x->wishes, &x->lanes);
-}
-
-/* All frames are within the bounds. */
-static void hold(const struct set *x, const struct tun_answer *a, uint64_t frames,
-                 struct psim_seen *seen)
-{
-    for (uint64_t episode = 0; episode * EPISODE < frames; episode++) {
-        struct psim_seats run = {.wishes = x->wishes,
-                                 .lanes = &x->lanes,
-                                 .models = x->models,
-                                 .floor = x->floor,
-                                 .frames = EPISODE};
-
-        psim_seats_draw(&t_state, &run);
-        T_EQ(psim_seats_run(&run, seen), 0);
-        for (size_t m = 0; m < x->models; m++) {
-            if (x->wishes[m].deadline_ns > 0) {
-                T_EQ(seen->late[m], 0);
-                T_LE(seen->worst_ns[m], a->bound_ns[m] * (1 + 1e-9) + 1);
-            }
-        }
-    }
-}
+#include "tests/unit/tuner/admit_set.h"
 
 static uint64_t frames_of_a_problem(void)
 {
@@ -132,21 +11,21 @@ static uint64_t frames_of_a_problem(void)
     return frames ? strtoull(frames, NULL, 10) : 4000;
 }
 
-/* Half of the problems are at 95 % load. */
-TEST(what_is_admitted_is_in_time)
+/* Half of the problems are at 95 % load, or half that where models are wide. */
+static void hold_many(bool wide)
 {
     uint64_t frames = frames_of_a_problem(), done = 0;
     int admitted = 0, tried = 0, times = t_times(1000), near = 0, bounds = 0;
-    double load = 0, reached = 0;
+    double load = 0, reached = 0, most = wide ? 0.5 : 1;
 
     while (admitted < times && tried < 100 * times) {
-        double wanted = tried % 2 ? 0.95 : (double)t_range(30, 98) / 100;
+        double wanted = most * (tried % 2 ? 0.95 : (double)t_range(30, 98) / 100);
         struct psim_seen seen = {0};
         struct tun_answer a;
         struct set x;
 
         t_note("problem %d", tried);
-        set_init(&x, wanted, tried % 2 ? 100 : 20);
+        set_init(&x, wanted, tried % 2 ? 100 : 20, wide);
         if (tried % 4 < 2) {
             T_EQ(tun_admit(x.wishes, x.models, &x.lanes, x.floor, &a), 0);
         } else {
@@ -157,12 +36,12 @@ TEST(what_is_admitted_is_in_time)
         if (a.refusal != TUN_ADMITTED) {
             continue;
         }
-        hold(&x, &a, frames, &seen);
+        set_hold(&x, &a, frames, &seen);
         admitted++;
         load += a.load;
         for (size_t m = 0; m < x.models; m++) {
             done += seen.done[m];
-            if (a.bound_ns[m] > 0) {
+            if (a.bound_ns[m] > 0 && (!wide || x.takes_several[m])) {
                 bounds++;
                 reached += seen.worst_ns[m] / a.bound_ns[m];
                 near += seen.worst_ns[m] > 0.9 * a.bound_ns[m];
@@ -175,6 +54,16 @@ TEST(what_is_admitted_is_in_time)
            near);
     T_EQ(admitted, times);
     T_TRUE(t_share() > 1 || bounds < 100 * near);
+}
+
+TEST(what_is_admitted_is_in_time)
+{
+    hold_many(false);
+}
+
+TEST(what_is_admitted_on_several_cores_is_in_time)
+{
+    hold_many(true);
 }
 
 /* The highest load that is still admitted, of 50 sets each. Deadlines are drawn anew for each
@@ -190,9 +79,9 @@ TEST(much_is_admitted)
             struct tun_answer a;
             struct set x;
 
-            set_init(&x, 1, late);
+            set_init(&x, 1, late, false);
             for (int step = 0; step < 10; step++) {
-                double load = (low + high) / 2, to = load / load_of(&x);
+                double load = (low + high) / 2, to = load / set_load(&x);
 
                 for (size_t m = 0; m < x.models; m++) {
                     x.wishes[m].rate *= to;
