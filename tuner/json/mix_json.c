@@ -72,3 +72,20 @@ json_t *tun_cuts_json(const struct tun_promise *p, const char *const *names, siz
     }
     return cuts;
 }
+
+json_t *tun_wide_json(const struct tun_promise *p, const struct tun_wish *wishes,
+                      const char *const *names, size_t count)
+{
+    json_t *wide = json_array();
+
+    for (size_t m = 0; m < count; m++) {
+        if (p->width[m] > 1 && wishes[m].width <= 1) {
+            json_array_append_new(
+                wide,
+                json_pack("{s:s, s:i, s:o}", "model", names[m], "width", (int)p->width[m], "text",
+                          json_sprintf("%s takes %zu cores at once, so that it is in time.",
+                                       names[m], p->width[m])));
+        }
+    }
+    return wide;
+}

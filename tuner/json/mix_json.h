@@ -15,3 +15,8 @@ int tun_mix_front_json(const struct tun_wish *wishes, size_t count, size_t chang
 /** tun_cuts_json() - @names: [count], of the models. Return: an array of {model, pieces, units,
  * text}, one for all units of a model that run in as many pieces. */
 json_t *tun_cuts_json(const struct tun_promise *p, const char *const *names, size_t count);
+
+/** tun_wide_json() - @wishes, @names: [count]. Return: an array of {model, width, text}: the models
+ * that take several cores at once, though that was not wished. */
+json_t *tun_wide_json(const struct tun_promise *p, const struct tun_wish *wishes,
+                      const char *const *names, size_t count);

@@ -10,12 +10,9 @@ static const struct {
     const char *name;
     double least, most;
     bool whole;
-} KEYS[] = {{"rate", 1e-6, 1e6},
-            {"deadline", 1e-6, 1e9},
-            {"class", 0, 7, true},
-            {"weight", 1e-3, 1e3},
-            {"cut", 1, 16, true}};
-enum { RATE, DEADLINE, CLASS, WEIGHT, CUT, KEY_COUNT };
+} KEYS[] = {{"rate", 1e-6, 1e6},   {"deadline", 1e-6, 1e9}, {"class", 0, 7, true},
+            {"weight", 1e-3, 1e3}, {"cut", 1, 16, true},    {"width", 1, PL_CPU_MAX, true}};
+enum { RATE, DEADLINE, CLASS, WEIGHT, CUT, WIDTH, KEY_COUNT };
 
 /* Takes "KEY=VALUE". @io_values: [KEY_COUNT]; @io_given: which of them were given. */
 static int take_key(const char *wish, const char *text, double *io_values, bool *io_given)
@@ -69,7 +66,7 @@ static int add_cut(struct psim_mixed *x, int most)
 static int add(struct psim_mixed *x, const char *platform, const char *wish)
 {
     base_autofree char *text = strdup(wish);
-    double values[KEY_COUNT] = {[RATE] = 1, [WEIGHT] = 1, [CUT] = 1};
+    double values[KEY_COUNT] = {[RATE] = 1, [WEIGHT] = 1, [CUT] = 1, [WIDTH] = 1};
     bool given[KEY_COUNT] = {false};
     char error[PSIM_ERROR_MAX] = "", *rest, *equals;
     int code = 0;
@@ -107,6 +104,7 @@ static int add(struct psim_mixed *x, const char *platform, const char *wish)
                                             .rate = values[RATE],
                                             .weight = values[WEIGHT],
                                             .class = (unsigned)values[CLASS],
+                                            .width = (size_t)values[WIDTH],
                                             .deadline_ns = values[DEADLINE] * BASE_NS_PER_MS};
     return add_cut(x, (int)values[CUT]);
 }
@@ -146,7 +144,7 @@ static void print_reached(const json_t *v)
 
 static void print_admission(const json_t *v)
 {
-    const json_t *a = json_object_get(v, "admission"), *cut;
+    const json_t *a = json_object_get(v, "admission"), *said;
     const char *refused = string(a, "text");
     size_t i;
 
@@ -155,9 +153,13 @@ static void print_admission(const json_t *v)
     } else if (a) {
         printf("All deadlines hold, at %.1f %% load of the busiest core.\n",
                100 * number(a, "load"));
-        json_array_foreach(json_object_get(v, "cut"), i, cut)
+        json_array_foreach(json_object_get(v, "cut"), i, said)
         {
-            shown_printf("%s\n", string(cut, "text"));
+            shown_printf("%s\n", string(said, "text"));
+        }
+        json_array_foreach(json_object_get(v, "wide"), i, said)
+        {
+            shown_printf("%s\n", string(said, "text"));
         }
     }
 }

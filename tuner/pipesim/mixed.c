@@ -48,6 +48,9 @@ static void route_text(const struct tun_problem *p, const struct tun_route *r, c
     for (size_t s = 0; s < r->stages; s++) {
         base_append(text, size, "%s%zu-%u@%s", s ? "|" : "", first, r->last[s],
                     p->eps[r->ep[s]].name);
+        if (r->width > 1) {
+            base_append(text, size, "x%u", r->width);
+        }
         first = r->last[s] + 1u;
     }
 }
@@ -233,6 +236,7 @@ int psim_mixed_json(struct psim_mixed *x, const struct psim_options *o, json_t *
     if (r == 0 && any_deadline(x)) {
         json_object_set_new(v, "admission", answer_json(x));
         json_object_set_new(v, "cut", tun_cuts_json(&x->plan, names, x->count));
+        json_object_set_new(v, "wide", tun_wide_json(&x->plan, x->wishes, names, x->count));
         bounds_json(x, v);
     }
     if (r == 0 && o->simulate) {
