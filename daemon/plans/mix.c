@@ -31,7 +31,9 @@ static void slow_down(const struct dmn_model *m, struct tun_problem *p)
         pl_unit_stats(m->pipe, u, &s);
         sigma = s.count > 1 && s.mean_ns > 0 ? sqrt(s.m2 / (double)(s.count - 1)) / s.mean_ns : 0;
         for (size_t k = 0; k < p->ep_count; k++) {
-            tun_cell_at(&p->costs, k, 1, u)->ns *= 1 + SIGMAS * sigma;
+            for (size_t w = 1; w <= p->eps[k].cores; w++) {
+                tun_cell_at(&p->costs, k, w, u)->ns *= 1 + SIGMAS * sigma;
+            }
         }
     }
 }
@@ -57,7 +59,9 @@ static void keep_to(const struct pl_plan *plan, struct tun_problem *p)
 {
     for (size_t u = 0; u < p->unit_count; u++) {
         for (size_t k = 0; k < p->ep_count; k++) {
-            tun_cell_at(&p->costs, k, 1, u)->ns *= runs_on(plan, u, k) ? 1 : AWAY;
+            for (size_t w = 1; w <= p->eps[k].cores; w++) {
+                tun_cell_at(&p->costs, k, w, u)->ns *= runs_on(plan, u, k) ? 1 : AWAY;
+            }
         }
     }
 }
@@ -259,18 +263,17 @@ static void see_served(struct dmn_mix *x)
 static void add_route(const struct tun_problem *p, const struct tun_dealt *of, size_t teams_most,
                       struct pl_plan *to)
 {
-    uint16_t first = 0;
+    uint16_t first = 0, width = base_max(of->route.width, (uint16_t)1);
 
     for (size_t s = 0; s < of->route.stages; s++) {
         uint16_t ep = of->route.ep[s], last = of->route.last[s];
+        size_t teams = base_max(p->eps[ep].cores / width, 1);
 
         to->stages[to->stage_count++] = (struct pl_stage_plan){
             .first_unit = first,
             .last_unit = last,
             .group_count = 1,
-            .groups = {{.ep = ep,
-                        .width = 1,
-                        .count = (uint16_t)base_min(p->eps[ep].cores, teams_most)}},
+            .groups = {{.ep = ep, .width = width, .count = (uint16_t)base_min(teams, teams_most)}},
         };
         first = (uint16_t)(last + 1);
     }
