@@ -4,9 +4,11 @@
 
 usage: test_together.py [CASE]...; PIPED_TEST_LONG: also what takes half a minute
 """
+import threading
+
 import pyclient
 from adapting import DEAF, EPS, NETWORK, TOP, Ahead, Client, Machine, by_measurement
-from daemon import DIGITS, check, equal, main, only_long
+from daemon import DIGITS, HEARTBEAT, Daemon, check, equal, main, only_long
 from test_adapt_load import Thief, no_thief
 from test_split import BUSY_US, PARTS, WHOLE, places
 
@@ -129,6 +131,38 @@ def restarted_it_plans_anew():
         m.frames(5)
 
 
+def who_sends_too_many_holds_up_nobody():
+    """A model with deadlines always has more frames in flight than its rate gives time for; another has its part of the core."""
+    config = {"eps": [{"name": "one", "cpus": "0"}], "models": [
+        {"name": "many", "path": NETWORK, "plan": "0-25@one", "rate": 100, "deadline_ms": 1000},
+        {"name": "few", "path": DIGITS, "plan": "0-11@one"}]}
+    with Daemon(config=config, env=HEARTBEAT) as d, pyclient.Connection(d.frames_path) as c:
+        many = pyclient.Stream(c, model="many", credits=8)
+        stop, answered = threading.Event(), [0]
+
+        def send():
+            while not stop.is_set():
+                equal(many.result().status, "ok")
+                many.submit(bytes(many.input_bytes))
+                answered[0] += 1
+
+        for _ in range(many.credits):
+            many.submit(bytes(many.input_bytes))
+        sender = threading.Thread(target=send)
+        sender.start()
+        try:
+            d.wait_until(lambda: answered[0] >= 200)  # a second's worth and more is given
+            with pyclient.Connection(d.frames_path) as e:
+                few = pyclient.Stream(e, model="few", inline=True)
+                for _ in range(30):
+                    equal(few.infer(bytes(few.input_bytes)).status, "ok")
+        finally:
+            stop.set()
+            sender.join()
+        for _ in range(many.credits):
+            equal(many.result().status, "ok")
+
+
 @by_measurement
 def a_slowed_core_is_split_off():
     """Two models, both with frames: the slowed core becomes a place of its own, and joins again."""
@@ -166,5 +200,5 @@ def many_loads_beside_frames():
 
 if __name__ == "__main__":
     main([a_rate_plans_all_models_together, models_come_and_go, a_user_s_plan_stays, a_core_goes_and_returns,
-          a_slower_clock_moves_the_work, restarted_it_plans_anew,
+          a_slower_clock_moves_the_work, restarted_it_plans_anew, who_sends_too_many_holds_up_nobody,
           *only_long(a_slowed_core_is_split_off, many_loads_beside_frames)])

@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What models are to have of the cores: how it is said, refused, kept and shown, and that frames then come in that order."""
 import json
-import os
-import threading
 
 import pyclient
-from daemon import DIGITS, HEARTBEAT, ROOT, Daemon, VarlinkError, check, equal, main
+from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
 from metrics_text import Metrics
 from page_reader import Page
 
-NETWORK = os.path.join(ROOT, "model", "networks", "squeezenet1_1.json")
 NONE = {"rate": 0, "weight": 1, "class": 0, "deadline_ms": 0, "max_share": 1}
 ALL = {"rate": 30, "weight": 2.5, "class": 3, "deadline_ms": 40, "max_share": 0.5}
 BAD = [("rate", -1), ("rate", 1e9), ("rate", 0.0001), ("weight", 0), ("weight", -2), ("weight", 1e9), ("class", -1), ("class", 8),
@@ -123,35 +120,6 @@ def who_goes_first_goes_first():
         equal([frames[n]["answered"] for n in ("low", "high")], [204, 204])
 
 
-def who_sends_too_many_holds_up_nobody():
-    """A model with deadlines always has more frames in flight than its rate gives time for; another has its part of the core."""
-    config = {"eps": [{"name": "one", "cpus": "0"}], "models": [
-        {"name": "many", "path": NETWORK, "plan": "0-25@one", "rate": 100, "deadline_ms": 1000},
-        {"name": "few", "path": DIGITS, "plan": "0-11@one"}]}
-    with Daemon(config=config, env=HEARTBEAT) as d, pyclient.Connection(d.frames_path) as c:
-        many = pyclient.Stream(c, model="many", credits=8)
-        stop, answered = threading.Event(), [0]
-
-        def send():
-            while not stop.is_set():
-                equal(many.result().status, "ok")
-                many.submit(bytes(many.input_bytes))
-                answered[0] += 1
-
-        for _ in range(many.credits):
-            many.submit(bytes(many.input_bytes))
-        sender = threading.Thread(target=send)
-        sender.start()
-        try:
-            d.wait_until(lambda: answered[0] >= 200)  # a second's worth and more is given
-            infer(d, "few", 30)
-        finally:
-            stop.set()
-            sender.join()
-        for _ in range(many.credits):
-            equal(many.result().status, "ok")
-
-
 def planned_together():
     """Two EPs of a core each: one plan for all, what it keeps, and why not; then it serves."""
     config = {"eps": [{"name": "left", "cpus": "0"}, {"name": "right", "cpus": "0"}],
@@ -252,4 +220,4 @@ def come_and_go():
 
 
 main([configured_and_set, refused_with_the_key, kept_over_restarts, late_frames_are_counted, who_goes_first_goes_first,
-      who_sends_too_many_holds_up_nobody, planned_together, told_where_people_look, come_and_go])
+      planned_together, told_where_people_look, come_and_go])
