@@ -274,19 +274,17 @@ static bool is_next(const struct pl_seats *s, const struct pl_sitter *t, uint64_
     return true;
 }
 
-/* Return: @a goes before @b on the first seat that both want. Without one by rank and due time, so
- * that no third one, who shares a seat with each, comes before who goes before him. */
+/* Return: @a goes before @b on the first seat that both want; or on any, so that no third one comes
+ * before who goes before him. */
 static bool comes_first(const struct pl_seats *s, const struct pl_sitter *a,
                         const struct pl_sitter *b, uint64_t now_ns)
 {
-    int rank_a = rank(s, a, now_ns), rank_b = rank(s, b, now_ns);
+    size_t i = 0;
 
-    for (size_t i = 0; i < a->width; i++) {
-        if (on(b, a->cpus[i])) {
-            return goes_before(s, a, b, a->cpus[i], now_ns);
-        }
+    while (i < a->width && !on(b, a->cpus[i])) {
+        i++;
     }
-    return rank_a != rank_b ? rank_a > rank_b : a->want.due_ns - 1 < b->want.due_ns - 1;
+    return goes_before(s, a, b, a->cpus[i < a->width ? i : 0], now_ns);
 }
 
 /* Return: the first of those that wait whom a free seat concerns, and that this walk has not
