@@ -17,13 +17,13 @@ struct sitter {
     double left_ns;          /* of the first frame, if all units take their times */
     double begun_ns;         /* of the unit, that pieces before have done */
     double v, weight;        /* of the tag */
-    size_t width, bench;     /* how many seats it takes; the first seat of its bench */
+    size_t width, row;       /* how many seats it takes; the first seat of its row */
     bool sits, met;          /* met: in this look at those that wait */
     double end_ns, began_ns; /* of its unit, or piece of one, while it sits */
 };
 
 struct seat_now {
-    struct sitter **sitters; /* [count], of sim.listed: of the bench that begins here */
+    struct sitter **sitters; /* [count], of sim.listed: of the row that begins here */
     size_t count;
     struct sitter *sits;
     bool kept;
@@ -172,13 +172,13 @@ static bool waits(const struct sitter *t)
     return t->count > 0 && !t->sits;
 }
 
-/* Return: the first of those that wait whom a free seat concerns, and that this look has not met. */
-static struct sitter *first_of(const struct sim *x, const struct seat_now *bench, unsigned top)
+/* Return: the first of those that wait whom a free seat concerns and that this look has not met. */
+static struct sitter *first_of(const struct sim *x, const struct seat_now *row, unsigned top)
 {
     struct sitter *best = NULL;
 
-    for (size_t i = 0; i < bench->count; i++) {
-        struct sitter *t = bench->sitters[i];
+    for (size_t i = 0; i < row->count; i++) {
+        struct sitter *t = row->sitters[i];
 
         if (waits(t) && !t->met && finds(x, t) > 0 && (!best || goes_before(x, t, best, top))) {
             best = t;
@@ -188,19 +188,19 @@ static struct sitter *first_of(const struct sim *x, const struct seat_now *bench
 }
 
 /* As in pipeline/seats.c. */
-static void let_sit(struct sim *x, struct seat_now *bench)
+static void let_sit(struct sim *x, struct seat_now *row)
 {
     unsigned top = top_level(x);
     struct sitter *t;
 
-    for (size_t i = 0; i < bench->count; i++) {
-        t = bench->sitters[i];
+    for (size_t i = 0; i < row->count; i++) {
+        t = row->sitters[i];
         t->met = false;
         for (size_t j = 0; j < t->width; j++) {
             x->seats[t->stop->seat + j].kept = false;
         }
     }
-    while ((t = first_of(x, bench, top)) != NULL) {
+    while ((t = first_of(x, row, top)) != NULL) {
         t->met = true;
         if (finds(x, t) == t->width) {
             sit_down(x, t);
@@ -213,12 +213,12 @@ static void let_sit(struct sim *x, struct seat_now *bench)
 }
 
 /* Return: somebody goes before it, who sits on one of its seats. */
-static bool late(const struct sim *x, const struct seat_now *bench, const struct sitter *t)
+static bool late(const struct sim *x, const struct seat_now *row, const struct sitter *t)
 {
     unsigned top = top_level(x);
 
-    for (size_t i = 0; i < bench->count; i++) {
-        const struct sitter *w = bench->sitters[i];
+    for (size_t i = 0; i < row->count; i++) {
+        const struct sitter *w = row->sitters[i];
 
         if (waits(w) && (on(w, t->stop->seat) || on(t, w->stop->seat)) && is_next(x, w, top)) {
             return true;
@@ -229,7 +229,7 @@ static bool late(const struct sim *x, const struct seat_now *bench, const struct
 
 static void begin_wait(struct sim *x, struct sitter *t)
 {
-    const struct seat_now *bench = &x->seats[t->bench];
+    const struct seat_now *row = &x->seats[t->row];
     double lowest = INFINITY;
 
     t->since_ns = x->now;
@@ -237,8 +237,8 @@ static void begin_wait(struct sim *x, struct sitter *t)
     t->begun_ns = 0;
     t->left_ns = tun_stop_ns(t->stop, NULL);
     x->models[t->lane->model].waiting++;
-    for (size_t i = 0; i < bench->count; i++) {
-        const struct sitter *other = bench->sitters[i];
+    for (size_t i = 0; i < row->count; i++) {
+        const struct sitter *other = row->sitters[i];
 
         lowest = other != t && other->count > 0 ? base_min(lowest, other->v) : lowest;
     }
@@ -250,7 +250,7 @@ static void come(struct sim *x, struct sitter *t, double released_ns)
     t->released_ns[(t->first + t->count++) % PSIM_WINDOW_MAX] = released_ns;
     if (t->count == 1) {
         begin_wait(x, t);
-        let_sit(x, &x->seats[t->bench]);
+        let_sit(x, &x->seats[t->row]);
     }
 }
 
@@ -274,7 +274,7 @@ static void leave(struct sim *x, struct sitter *t, double released_ns)
 
 static void end_unit(struct sim *x, struct sitter *t)
 {
-    struct seat_now *bench = &x->seats[t->bench];
+    struct seat_now *row = &x->seats[t->row];
     double released_ns = t->released_ns[t->first], took_ns = x->now - t->began_ns;
 
     x->seen->busy_ns += took_ns * (double)t->width;
@@ -285,13 +285,13 @@ static void end_unit(struct sim *x, struct sitter *t)
         t->unit++;
         t->begun_ns = 0;
     }
-    if (t->unit < t->stop->units && !late(x, bench, t)) {
+    if (t->unit < t->stop->units && !late(x, row, t)) {
         begin_unit(x, t);
         return;
     }
     get_up(x, t);
     if (t->unit < t->stop->units) {
-        let_sit(x, bench);
+        let_sit(x, row);
         return;
     }
     t->first = (t->first + 1) % PSIM_WINDOW_MAX;
@@ -300,7 +300,7 @@ static void end_unit(struct sim *x, struct sitter *t)
     if (t->count > 0) {
         begin_wait(x, t);
     }
-    let_sit(x, bench);
+    let_sit(x, row);
     leave(x, t, released_ns);
 }
 
@@ -339,17 +339,17 @@ static void send(struct sim *x, size_t model)
 
 /* ---- the run ---- */
 
-/* A narrow stop's bench is that of a wide one on its seat. */
-static void seat_benches(struct sim *x)
+/* A narrow stop's row is that of a wide one on its seat. */
+static void seat_rows(struct sim *x)
 {
     struct sitter *end = x->sitters + x->sitter_count;
 
     for (struct sitter *t = x->sitters; t < end; t++) {
         t->width = tun_stop_width(t->stop);
-        t->bench = t->stop->seat;
+        t->row = t->stop->seat;
         for (const struct sitter *wide = x->sitters; wide < end; wide++) {
             if (wide->stop->width > 1 && on(wide, t->stop->seat)) {
-                t->bench = wide->stop->seat;
+                t->row = wide->stop->seat;
             }
         }
     }
@@ -376,11 +376,11 @@ static void seat_sitters(struct sim *x)
             t->next = j + 1 < lane->stages ? t + 1 : NULL;
         }
     }
-    seat_benches(x);
+    seat_rows(x);
     for (size_t i = 0; i < l->seats; i++) {
         x->seats[i] = (struct seat_now){.sitters = at};
         for (t = x->sitters; t < x->sitters + x->sitter_count; t++) {
-            if (t->bench == i) {
+            if (t->row == i) {
                 *at++ = t;
                 x->seats[i].count++;
             }

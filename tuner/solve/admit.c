@@ -207,7 +207,8 @@ static void bound(struct tun_seat *s, const struct at *a, double f)
 }
 
 /* Return: @whose, or if it is a guest a task of the seat that is due within @t; NULL: none. */
-static const struct tun_task *late(const struct tun_seat *s, const struct tun_task *whose, double t)
+static const struct tun_task *late_one(const struct tun_seat *s, const struct tun_task *whose,
+                                       double t)
 {
     for (size_t i = 0; whose->guest && i < s->count; i++) {
         const struct tun_task *x = &s->tasks[i];
@@ -236,7 +237,7 @@ static void check_class(struct tun_seat *s, unsigned class, struct tun_answer *i
         }
     }
     for (size_t point = 0;; point++) {
-        const struct tun_task *next = go_on(s, &a), *whose = late(s, next, a.t);
+        const struct tun_task *next = go_on(s, &a), *whose = late_one(s, next, a.t);
         double f = INFINITY;
 
         if (a.t > until_ns || (isfinite(until_ns) && point >= POINTS_MAX && a.t > in_time_ns)) {
@@ -262,7 +263,7 @@ static void check_class(struct tun_seat *s, unsigned class, struct tun_answer *i
             refuse(s, &a, &found);
         }
         if (!isfinite(f)) {
-            found.late = whose ? found.late : late(s, next, INFINITY)->model;
+            found.late = whose ? found.late : late_one(s, next, INFINITY)->model;
             found.refusal = TUN_TOO_MUCH_LOAD;
             found.model = who_takes_most(s, class, NULL);
             break;
@@ -349,6 +350,7 @@ static struct tun_answer check(struct tun_machine *m, const struct tun_wish *wis
     }
     for (size_t i = 0; i < m->lanes->seats; i++) {
         struct tun_seat *s = &m->seats[i];
+        struct tun_late late;
         double load = 0;
 
         for (size_t j = 0; j < s->count; j++) {
@@ -361,7 +363,14 @@ static struct tun_answer check(struct tun_machine *m, const struct tun_wish *wis
                 check_class(s, s->tasks[j].class, &answer);
             }
         }
-        tun_bench_check(&m->seats[m->lanes->seats + i], &answer);
+        tun_row_check(&m->seats[m->lanes->seats + i], &late);
+        if (late.task && answer.refusal == TUN_ADMITTED) {
+            answer.refusal = late.waits ? TUN_TOO_LONG_A_UNIT : TUN_TOO_MUCH_DEMAND;
+            answer.seat = i;
+            answer.late = late.task->model;
+            answer.model = late.model;
+            answer.unit = late.unit;
+        }
     }
     return answer;
 }

@@ -33,20 +33,21 @@
  * largest of these is R_i (after M. Spuri, Analysis of deadline scheduled real-time systems, INRIA
  * 2772, 1996), and a frame takes at most the sum of D_j of all its stops but the last, and R of it.
  *
- * Wide stops begin a unit when they have all seats of their bench (tuner/solve/lanes.h). Where one is
+ * Wide stops begin a unit when they have all seats of their row (tuner/solve/lanes.h). Where one is
  * next, which goes before all that sit there, free seats are kept for it and idle. All models that
- * are wide have one width, so stops that share a seat of a bench share all of it, and seats are kept
- * for one stop at a time, the first. With G the longest unit of anything else on the bench:
+ * are wide have one width, so stops that share a seat of a row share all of it, and seats are kept
+ * for one stop at a time, the first. With G the longest unit of anything else on the row:
  *
- *   - Nobody who goes after it starts while seats are kept, so that takes at most G. It begins when a
- *     wide frame comes, or when a narrow one leaves that went before it; not when a wide one leaves,
- *     as then all seats are free. So each seat of the bench idles at most G for each wide frame, and
- *     for each narrow frame on any of them that can go before a wide one: their C counts with G more.
+ *   - Nobody who goes after it starts while seats are kept, so that takes at most G. It begins when
+ *     a wide frame comes, or when a narrow one leaves that went before it; not when a wide one
+ *     leaves, as then all seats are free. So each seat of the row idles at most G for each wide
+ *     frame, and for each narrow frame on any of them that can go before a wide one: their C counts
+ *     with G more.
  *   - Who sits by a floor stays behind, so seats go on being kept: that costs each seat its unit.
  *   - A wide frame may wait for other seats while this one has nothing of S. So narrow stops there
  *     count it as one that comes late: dbf with D_i - R_i, rbf with R_i more.
- *   - From the release of a wide frame until it is done a seat of its bench runs S or a floor's unit,
- *     or is kept. So it takes at most the f of all that the bench's seats do, one after the other,
+ *   - From the release of a wide frame until it is done a seat of its row runs S or a floor's unit,
+ *     or is kept. So it takes at most the f of all that the row's seats do, one after the other,
  *     with frames of the others that were there: counted as just said, at t = D.
  *
  * All R are looked for from 0 up. Once none grows they hold: the first frame that took longer would

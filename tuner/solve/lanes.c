@@ -6,10 +6,10 @@
 
 #define DUST 1e-9 /* of a core */
 
-/* A stage of a route, and what part of its frames which seat, or bench, has. */
+/* A stage of a route, and what part of its frames which seat, or row, has. */
 struct piece {
     size_t dealt, stage, ep, width;
-    double load; /* of a core, or of each of a bench */
+    double load; /* of a core, or of each of a row */
     size_t count;
     size_t seat[PL_CPU_MAX];
     double part[PL_CPU_MAX]; /* they sum to 1 */
@@ -73,7 +73,7 @@ static int heaviest_first(const void *a, const void *b)
                                 : (x->stage > y->stage) - (x->stage < y->stage);
 }
 
-/* Return: the least of a bench's seats. */
+/* Return: the least of a row's seats. */
 static double room_of(const struct seating *s, const struct piece *p, size_t seat)
 {
     double room = s->room[seat];

@@ -7,8 +7,8 @@
  * room, the heaviest first, so far as they fit; what is left is cut and fills the seats up. A route
  * whose stages are cut becomes as many lanes as there are parts.
  *
- * A stop of a wide model takes w seats at once. It sits on a *bench*: w seats in a row, the first of
- * which is a multiple of w in its EP. Wide stages are put on benches first, and narrow ones beside
+ * A stop of a wide model takes w seats at once. It sits on a *row*: w seats side by side, the first
+ * of which is a multiple of w in its EP. Wide stages are put on rows first, and narrow ones beside
  * them.
  *
  * A model's frames are dealt to its R lanes so that lane i has x_i n of the first n frames, but for
@@ -20,7 +20,7 @@
 
 #include "tuner/solve/mix.h"
 
-struct tun_stop {       /* of a lane: units in order on one seat, or on a bench */
+struct tun_stop {       /* of a lane: units in order on one seat, or on a row */
     size_t seat, width; /* the first one; how many, 0: 1 */
     size_t ep, first, units;
     const double

@@ -22,7 +22,9 @@ static double unit_ns(const struct tun_problem *p, size_t ep, size_t unit)
     return tun_cell_at(&p->costs, ep, 1, unit)->ns;
 }
 
-double tun_wide_ns(const struct tun_problem *p, size_t ep, size_t width)
+/* Return: of a frame on @width cores of the EP, with its hand-off; 0: it has too few, or a cost is
+ * unknown. */
+static double wide_ns(const struct tun_problem *p, size_t ep, size_t width)
 {
     double sum = tun_handoff_ns(p, 0);
 
@@ -43,7 +45,7 @@ void tun_route_load(const struct tun_problem *p, const struct tun_route *r, doub
 
     memset(ret_ns, 0, p->ep_count * sizeof(*ret_ns));
     if (r->width > 1) {
-        ret_ns[r->ep[0]] = r->width * tun_wide_ns(p, r->ep[0], r->width);
+        ret_ns[r->ep[0]] = r->width * wide_ns(p, r->ep[0], r->width);
         return;
     }
     for (size_t s = 0; s < r->stages; s++) {
@@ -75,12 +77,12 @@ static void read_route(const struct search *s, const struct tun_problem *p, size
 /* Return: a frame of a wide model is done in time on the EP, if it is alone there. */
 static bool in_time(const struct tun_wish *w, size_t ep)
 {
-    double ns = tun_wide_ns(w->slow ? w->slow : w->p, ep, w->width);
+    double ns = wide_ns(w->slow ? w->slow : w->p, ep, w->width);
 
     return ns > 0 && (w->deadline_ns == 0 || ns <= w->deadline_ns);
 }
 
-/* Return: what the cheapest route of a wide model costs; of EPs where it is in time, if there are. */
+/* Return: what a wide model's cheapest route costs; of EPs where it is in time, if there are. */
 static double cheapest_wide(const struct tun_wish *w, const double *price, double *ret_load,
                             struct tun_route *ret)
 {
@@ -94,7 +96,7 @@ static double cheapest_wide(const struct tun_wish *w, const double *price, doubl
         any = any || in_time(w, k);
     }
     for (size_t k = 0; k < p->ep_count; k++) {
-        double ns = tun_wide_ns(p, k, w->width), cost = price[k] * (double)w->width * ns;
+        double ns = wide_ns(p, k, w->width), cost = price[k] * (double)w->width * ns;
 
         if (ns > 0 && cost < least && (!any || in_time(w, k))) {
             least = cost;
@@ -155,7 +157,7 @@ bool tun_has_ep(const struct tun_wish *w)
     bool has = w->width <= 1;
 
     for (size_t k = 0; k < w->p->ep_count; k++) {
-        has = has || tun_wide_ns(w->p, k, w->width) > 0;
+        has = has || wide_ns(w->p, k, w->width) > 0;
     }
     return has;
 }

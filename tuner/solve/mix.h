@@ -6,9 +6,10 @@
  * Model m is to have rate_m frames a second. Its frames may take different routes: a route runs the
  * units in order on cores of some EP each, one core a unit, and changes the EP at most a few times;
  * each change, and the frame itself, costs a hand-off (tun_handoff_ns()). A model with a width w
- * takes w cores of one EP, all units long: w times the cost table's time for width w. It takes EPs on
- * which it is in time, if there are such. Of the routes r of all models, x_mr frames a second are wanted with sum_mr x_mr a_r[k] <= cores_k, where a_r[k] is the
- * time that a frame takes cores of EP k, and
+ * takes w cores of one EP, all units long: w times the cost table's time for width w. It takes EPs
+ * on which it is in time, if there are such. Of the routes r of all models, x_mr frames a second
+ * are wanted with sum_mr x_mr a_r[k] <= cores_k, where a_r[k] is the time that a frame takes cores
+ * of EP k, and
  *
  *     TUN_FAIR      max lambda:                     sum_r x_mr = lambda rate_m
  *     TUN_ENERGY    min sum_mrk x_mr a_r[k] e_k:    sum_r x_mr = rate_m
@@ -78,9 +79,6 @@ double tun_mix_of_bound(const struct tun_mix *m);
  * all) to 1 (all are equal, also all 0). @x: [count >= 1], 0 or more. Source: R. Jain, D. Chiu,
  * W. Hawe, A Quantitative Measure of Fairness and Discrimination, DEC-TR-301, 1984. */
 double tun_fairness(const double *x, size_t count);
-/** tun_wide_ns() - Return: of a frame of the model on @width cores of the EP, with its hand-off; 0:
- * it has too few, or a cost is unknown. */
-double tun_wide_ns(const struct tun_problem *p, size_t ep, size_t width);
 /** tun_has_ep() - Return: an EP has as many cores as the wish's width, at costs that are known. */
 bool tun_has_ep(const struct tun_wish *w);
 /** tun_route_load() - what a frame of the route takes of the cores. @ret_ns: [ep_count]. */

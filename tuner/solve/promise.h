@@ -5,9 +5,10 @@
  * The best mix comes first. Where a unit runs too long for its deadlines, it is run in twice as
  * many pieces, as long as the wish allows that. Where they are still not admitted, the seats' loads
  * are made equal, then frames stay on one kind of core, then less of the cores' time is used: each
- * time the next best mix is asked. If all that is refused, the model that would be late takes two cores of an EP
- * at once, then four, and so on; all models that take several take as many. So it is a search in the
- * order of the objective, not of all mixes: a refusal does not prove that no mix would do.
+ * time the next best mix is asked. If all that is refused, the model that would be late takes two
+ * cores of an EP at once, then four, and so on; all models that take several take as many. So it is
+ * a search in the order of the objective, not of all mixes: a refusal does not prove that no mix
+ * would do.
  */
 #pragma once
 

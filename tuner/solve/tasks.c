@@ -106,12 +106,12 @@ static bool add(struct tun_seat *s, const struct tun_task *x)
     return true;
 }
 
-/* ---- benches ---- */
+/* ---- rows ---- */
 
-static void see_beside(struct tun_seat *bench, const struct tun_task *x)
+static void see_beside(struct tun_seat *row, const struct tun_task *x)
 {
-    for (size_t i = 0; i < bench->count; i++) {
-        struct tun_task *wide = &bench->tasks[i];
+    for (size_t i = 0; i < row->count; i++) {
+        struct tun_task *wide = &row->tasks[i];
 
         if (wide->width > 1 && (wide != x || x->lanes > 1) && x->unit_ns > wide->beside_ns) {
             wide->beside_ns = x->unit_ns;
@@ -139,21 +139,21 @@ static bool invite(struct tun_seat *to, const struct tun_seat *from, size_t coun
     return true;
 }
 
-/* The bench's seats and the bench are each other's guests. */
-static bool meet(struct tun_seat *bench, struct tun_seat *seats)
+/* The row's seats and the row are each other's guests. */
+static bool meet(struct tun_seat *row, struct tun_seat *seats)
 {
-    size_t wide = bench->count, width = bench->tasks[0].width, own[PL_CPU_MAX];
+    size_t wide = row->count, width = row->tasks[0].width, own[PL_CPU_MAX];
     bool all = true;
 
     for (size_t i = 0; i < width && all; i++) {
         own[i] = seats[i].count;
-        all = invite(bench, &seats[i], own[i], true);
+        all = invite(row, &seats[i], own[i], true);
     }
-    for (size_t i = 0; i < bench->count; i++) {
-        see_beside(bench, &bench->tasks[i]);
+    for (size_t i = 0; i < row->count; i++) {
+        see_beside(row, &row->tasks[i]);
     }
     for (size_t i = 0; i < width && all; i++) {
-        all = invite(&seats[i], bench, wide, true);
+        all = invite(&seats[i], row, wide, true);
         for (size_t j = 0; j < width && all; j++) {
             all = j == i || invite(&seats[i], &seats[j], own[j], false);
         }
@@ -207,9 +207,9 @@ int tun_tasks_add(struct tun_machine *m)
         }
     }
     for (size_t i = 0; i < m->lanes->seats; i++) {
-        struct tun_seat *bench = &m->seats[m->lanes->seats + i];
+        struct tun_seat *row = &m->seats[m->lanes->seats + i];
 
-        if (bench->count > 0 && !meet(bench, &m->seats[i])) {
+        if (row->count > 0 && !meet(row, &m->seats[i])) {
             return -ENOMEM;
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** tuner/solve/tasks.h - what seats and benches have to do, for tuner/solve/admit.h. Used by that
+/** tuner/solve/tasks.h - what seats and rows have to do, for tuner/solve/admit.h. Used by that
  * folder alone. */
 #pragma once
 
@@ -22,7 +22,7 @@ struct tun_task {
     uint64_t due;               /* dbf */
     bool guest;                 /* it counts here, but is looked at elsewhere */
     double rest_ns;             /* R as far as it is known: frames may be there so late */
-    double beside_ns;           /* wide: the longest unit of anything else on its bench, */
+    double beside_ns;           /* wide: the longest unit of anything else on its row, */
     size_t by_model, by_unit;   /* and whose */
     double away_ns;             /* guest that takes nothing here: its longest unit elsewhere */
     double gather_ns;           /* that seats idle at most for each of its frames */
@@ -39,19 +39,19 @@ struct tun_seat {
 struct tun_machine {
     const struct tun_wish *wishes;
     const struct tun_lanes *lanes;
-    size_t count; /* seats, and as many benches: the bench of seat i is [lanes->seats + i] */
+    size_t count;           /* seats, and as many rows: the row of seat i is [lanes->seats + i] */
     struct tun_seat *seats; /* [count], owned */
     double *within_ns; /* [count][TUN_MIX_MAX], owned: that a frame is there after it was due in
                              * front, as far as it is known */
     size_t all_lanes[TUN_MIX_MAX];
-    bool wide; /* there are benches */
+    bool wide; /* there are rows */
 };
 
 /** tun_machine_init() - Return: 0 or -ENOMEM. @ret: tun_machine_deinit(), also after a failure. */
 int tun_machine_init(const struct tun_wish *wishes, const struct tun_lanes *lanes, double floor,
                      struct tun_machine *ret);
 void tun_machine_deinit(struct tun_machine *m);
-/** tun_tasks_add() - lists the tasks anew, with what is known of within_ns. Return: 0 or -ENOMEM. */
+/** tun_tasks_add() - lists the tasks anew, by what is known of within_ns. Return: 0 or -ENOMEM. */
 int tun_tasks_add(struct tun_machine *m);
 
 /** tun_task_of() - Return: what the lane's stop is, and in ret_home where. */
@@ -79,8 +79,8 @@ static inline bool tun_task_floored(const struct tun_seat *s, const struct tun_t
 {
     return s->floor > 0 && 2 * x->class + (x->due_ns > 0) < s->top;
 }
-/** tun_task_fed_once_ns(), tun_task_fed_share() - Return: what floors let it run takes within a time
- * f is at most the first and f times the second. @units: they are not counted elsewhere. */
+/** tun_task_fed_once_ns(), tun_task_fed_share() - Return: what floors let it run takes within a
+ * time f is at most the first and f times the second. @units: they are not counted elsewhere. */
 static inline double tun_task_fed_once_ns(const struct tun_task *x, bool units)
 {
     return (double)x->lanes * (x->fed_ns - (units ? 0 : x->unit_ns));

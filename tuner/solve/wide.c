@@ -22,63 +22,61 @@ static double frames(const struct tun_task *x, const struct tun_task *v, double 
 
 /* Return: how long a frame of @v is there; INFINITY: longer than it may. @bare: if seats did not
  * idle. */
-static double there_ns(const struct tun_seat *bench, const struct tun_task *v, bool bare)
+static double there_ns(const struct tun_seat *row, const struct tun_task *v, bool bare)
 {
     double most = v->due_ns > 0 ? v->due_ns : FOREVER_NS, f = 0, before = -1;
 
     while (f > before && f <= most) {
         before = f;
         f = 0;
-        for (size_t i = 0; i < bench->count; i++) {
-            const struct tun_task *x = &bench->tasks[i];
+        for (size_t i = 0; i < row->count; i++) {
+            const struct tun_task *x = &row->tasks[i];
 
             f += frames(x, v, before) * (x->cost_ns + (bare ? 0 : x->gather_ns));
-            if (!bare && tun_task_floored(bench, x)) {
+            if (!bare && tun_task_floored(row, x)) {
                 bool units = x != v && x->class <= v->class;
 
-                f += tun_task_fed_once_ns(x, units) + before * tun_task_fed_share(bench, x, units);
+                f += tun_task_fed_once_ns(x, units) + before * tun_task_fed_share(row, x, units);
             }
         }
     }
     return f <= most ? f : INFINITY;
 }
 
-static void refuse(const struct tun_seat *bench, const struct tun_task *v, struct tun_answer *ret)
+static struct tun_late late(const struct tun_seat *row, const struct tun_task *v)
 {
+    struct tun_late ret = {.task = v, .waits = isfinite(there_ns(row, v, true))};
     double most = -1, longest_ns = 0;
 
-    *ret = (struct tun_answer){.load = ret->load,
-                               .refusal = isfinite(there_ns(bench, v, true)) ? TUN_TOO_LONG_A_UNIT
-                                                                             : TUN_TOO_MUCH_DEMAND,
-                               .seat = v->seat,
-                               .late = v->model};
-    for (size_t i = 0; i < bench->count; i++) {
-        const struct tun_task *x = &bench->tasks[i];
+    for (size_t i = 0; i < row->count; i++) {
+        const struct tun_task *x = &row->tasks[i];
         double takes = frames(x, v, v->due_ns) * x->cost_ns;
 
-        if (ret->refusal == TUN_TOO_LONG_A_UNIT && x->beside_ns > longest_ns) {
+        if (ret.waits && x->beside_ns > longest_ns) {
             longest_ns = x->beside_ns;
-            ret->model = x->by_model;
-            ret->unit = x->by_unit;
-        } else if (ret->refusal == TUN_TOO_MUCH_DEMAND && takes > most) {
+            ret.model = x->by_model;
+            ret.unit = x->by_unit;
+        } else if (!ret.waits && takes > most) {
             most = takes;
-            ret->model = x->model;
+            ret.model = x->model;
         }
     }
+    return ret;
 }
 
-void tun_bench_check(struct tun_seat *bench, struct tun_answer *io_answer)
+void tun_row_check(struct tun_seat *row, struct tun_late *ret)
 {
-    for (size_t i = 0; i < bench->count; i++) {
-        struct tun_task *v = &bench->tasks[i];
+    *ret = (struct tun_late){0};
+    for (size_t i = 0; i < row->count; i++) {
+        struct tun_task *v = &row->tasks[i];
 
         if (v->guest) {
             continue;
         }
-        tun_tasks_gather(bench, v->class);
-        v->found_ns = there_ns(bench, v, false);
-        if (isinf(v->found_ns) && v->due_ns > 0 && io_answer->refusal == TUN_ADMITTED) {
-            refuse(bench, v, io_answer);
+        tun_tasks_gather(row, v->class);
+        v->found_ns = there_ns(row, v, false);
+        if (isinf(v->found_ns) && v->due_ns > 0 && !ret->task) {
+            *ret = late(row, v);
         }
     }
 }
