@@ -135,13 +135,14 @@ json_t *dmn_mix_json(const struct dmn_mix *x, const struct dmn_models *models)
                                                "cores", (json_int_t)p->eps[k].cores, "busy", sum[k],
                                                "limits", mix->limits[k]));
     }
-    return json_pack(
-        "{s:o, s:o, s:s, s:f, s:f, s:f, s:b, s:o, s:f, s:b, s:b, s:o, s:o}", "models", rows,
-        "cores", cores, "objective", objectives[mix->objective], "of_wishes", mix->lambda, "bound",
-        mix->bound, "of_bound", tun_mix_of_bound(mix), "serves", all_serve, "served_of_bound",
-        dmn_json_positive(all_serve ? tun_mix_of_bound(mix) : served_reached(x)), "fairness",
-        tun_fairness(parts, x->count), "rates", rates, "deadlines", due, "refused", refusal_json(x),
-        "cut", tun_cuts_json(&x->promise, names, x->count));
+    return json_pack("{s:o, s:o, s:s, s:f, s:f, s:f, s:b, s:o, s:f, s:b, s:b, s:o, s:o, s:o}",
+                     "models", rows, "cores", cores, "objective", objectives[mix->objective],
+                     "of_wishes", mix->lambda, "bound", mix->bound, "of_bound",
+                     tun_mix_of_bound(mix), "serves", all_serve, "served_of_bound",
+                     dmn_json_positive(all_serve ? tun_mix_of_bound(mix) : served_reached(x)),
+                     "fairness", tun_fairness(parts, x->count), "rates", rates, "deadlines", due,
+                     "refused", refusal_json(x), "cut", tun_cuts_json(&x->promise, names, x->count),
+                     "wide", tun_wide_json(&x->promise, x->wishes, names, x->count));
 }
 
 static void run(struct dmn_job *work)

@@ -327,8 +327,8 @@ static int solve_apart(struct dmn_mix *x)
     return error;
 }
 
-/* Adds the routes of a plan whose stages have one EP and teams of one core each. Return: it is
- * such a plan. */
+/* Adds the routes of a plan whose stages have teams of one EP, of one core or as wide as the route's
+ * only one. Return: it is such a plan. */
 static bool add_dealt(const struct dmn_mixed *m, size_t model, struct tun_mix *to)
 {
     for (size_t s = 0; s < m->serving.stage_count; s++) {
@@ -336,12 +336,16 @@ static bool add_dealt(const struct dmn_mixed *m, size_t model, struct tun_mix *t
         struct tun_dealt *of = &to->dealt[to->count - (stage->first_unit > 0)];
         uint16_t at = stage->first_unit > 0 ? of->route.stages : 0;
 
-        if (stage->group_count > 1 || pl_group_width(&stage->groups[0]) > 1 ||
-            at > TUN_CHANGES_MAX) {
+        size_t width = pl_group_width(&stage->groups[0]);
+
+        if (stage->group_count > 1 || pl_group_spans(&stage->groups[0]) || at > TUN_CHANGES_MAX ||
+            (width > 1 && (at > 0 || stage->last_unit + 1u < m->p.unit_count))) {
             return false;
         }
         if (at == 0) {
-            *of = (struct tun_dealt){.model = model, .share = pl_route_part(&m->serving, s)};
+            *of = (struct tun_dealt){.model = model,
+                                     .share = pl_route_part(&m->serving, s),
+                                     .route.width = (uint16_t)width};
             to->count++;
         }
         of->route.ep[at] = stage->groups[0].ep;

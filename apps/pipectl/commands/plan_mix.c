@@ -12,6 +12,9 @@ void ctl_print_wishes_kept(const json_t *mix)
     json_text_each(json_object_get(mix, "cut"), i, cut) {
         ctl_print_wrapped(ctl_text(cut, "text"), 0);
     }
+    json_text_each(json_object_get(mix, "wide"), i, wide) {
+        ctl_print_wrapped(ctl_text(wide, "text"), 0);
+    }
 }
 
 static void print_mix(const json_t *mix)
