@@ -327,8 +327,8 @@ static int solve_apart(struct dmn_mix *x)
     return error;
 }
 
-/* Adds the routes of a plan whose stages have teams of one EP, of one core or as wide as the route's
- * only one. Return: it is such a plan. */
+/* Adds the routes of a plan whose stages have teams of one EP: of one core, or wider ones where a
+ * route has one stage. Return: it is such a plan. */
 static bool add_dealt(const struct dmn_mixed *m, size_t model, struct tun_mix *to)
 {
     for (size_t s = 0; s < m->serving.stage_count; s++) {
