@@ -4,7 +4,7 @@
 import json
 
 import pyclient
-from daemon import DIGITS, Daemon, VarlinkError, check, equal, main
+from daemon import DIGITS, HEARTBEAT, Daemon, VarlinkError, check, equal, main
 from metrics_text import Metrics
 from page_reader import Page
 
