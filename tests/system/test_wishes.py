@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What models are to have of the cores: how it is said, refused, kept and shown, and that frames then come in that order."""
 import json
+import os
 
 import pyclient
 from daemon import DIGITS, HEARTBEAT, Daemon, VarlinkError, check, equal, main
