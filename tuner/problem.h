@@ -169,6 +169,14 @@ static inline struct tun_cell *tun_cell_at(const struct tun_costs *c, size_t ep,
     return &c->cells[(c->first[ep] + width - 1) * c->unit_count + unit];
 }
 
+/** tun_unit_scale() - multiplies the unit's times on the EP, of all widths. */
+static inline void tun_unit_scale(struct tun_problem *p, size_t ep, size_t unit, double by)
+{
+    for (size_t w = 1; w <= p->eps[ep].cores; w++) {
+        tun_cell_at(&p->costs, ep, w, unit)->ns *= by;
+    }
+}
+
 /** tun_cell_count() - cells of the whole table. */
 static inline size_t tun_cell_count(const struct tun_costs *c)
 {

@@ -15,15 +15,19 @@
 
 #define REST_NS (BASE_NS_PER_S / 2) /* between two mixes */
 #define ROOM 1.1                    /* times what is wished: more is worth nothing */
-#define ROUNDING 1e-6
+
+/* Why a mix is to be solved. */
+struct reason {
+    enum dmn_cause cause;
+    char text[192];
+    bool must; /* the plans are not those of a mix of these models, wishes and cores */
+};
 
 struct dmn_together_job {
     struct dmn_job work;
     struct dmn_adapt *adapt;
     struct dmn_mix *mix; /* owned */
-    enum dmn_cause cause;
-    char why[192];
-    bool must; /* the plans are not those of a mix of these models, wishes and cores */
+    struct reason why;
     uint64_t began_ns;
     int error;
 };
@@ -38,8 +42,10 @@ static void mix_free(struct dmn_mix *x)
 
 static void job_free(struct dmn_together_job *j)
 {
-    mix_free(j->mix);
-    free(j);
+    if (j) {
+        mix_free(j->mix);
+        free(j);
+    }
 }
 
 /* ---- whether there is to be one plan ---- */
@@ -90,13 +96,6 @@ static const struct dmn_mixed *mixed(const struct dmn_mix *x, const struct dmn_m
     return NULL;
 }
 
-static const struct dmn_model *model_of(const struct dmn_adapt *adapt, const struct dmn_mixed *x)
-{
-    const struct dmn_model *m = dmn_model_find(adapt->models, x->name);
-
-    return m && m->loaded_ns == x->loaded_ns ? m : NULL;
-}
-
 /* Return: other models, wishes or EPs than @x is for; @ret: a sentence. */
 static bool is_other(const struct dmn_adapt *adapt, const struct dmn_mix *x, char *ret,
                      size_t bytes)
@@ -114,7 +113,7 @@ static bool is_other(const struct dmn_adapt *adapt, const struct dmn_mix *x, cha
         }
     }
     for (size_t i = 0; i < x->count; i++) {
-        if (!model_of(adapt, &x->models[i])) {
+        if (!dmn_model_loaded(adapt->models, x->models[i].name, x->models[i].loaded_ns)) {
             snprintf(ret, bytes, "%s went", x->models[i].name);
             return true;
         }
@@ -135,42 +134,42 @@ static bool costs_moved(const struct dmn_model *m, const struct dmn_mixed *was)
 }
 
 /* Sets why the mix is to be solved again. Return: it is. */
-static bool is_due(struct dmn_adapt *adapt, uint64_t now_ns, struct dmn_together_job *to)
+static bool is_due(const struct dmn_adapt *adapt, uint64_t now_ns, struct reason *ret)
 {
     const struct dmn_mix *x = adapt->plans->mix;
     uint64_t rest_ns =
         (uint64_t)dmn_config_int(dmn_machine_config(adapt->machine), DMN_KEY_ADAPT_COOLDOWN_S) *
         BASE_NS_PER_S;
 
-    to->must = true;
-    to->cause = DMN_CAUSE_MODELS;
+    ret->must = true;
+    ret->cause = DMN_CAUSE_MODELS;
     if (!x) {
-        snprintf(to->why, sizeof(to->why), "models state their rates");
+        snprintf(ret->text, sizeof(ret->text), "models state their rates");
         return true;
     }
-    if (is_other(adapt, x, to->why, sizeof(to->why))) {
+    if (is_other(adapt, x, ret->text, sizeof(ret->text))) {
         return true;
     }
     if (adapt->together.moved) {
-        to->cause = dmn_cause_of(adapt->together.moved);
-        snprintf(to->why, sizeof(to->why), "%s", "other EPs than before");
+        ret->cause = dmn_cause_of(adapt->together.moved);
+        snprintf(ret->text, sizeof(ret->text), "%s", "other EPs than before");
         return true;
     }
-    to->must = false;
+    ret->must = false;
     if (now_ns - adapt->together.solved_ns < rest_ns) {
         return false;
     }
-    for (struct dmn_model *m = adapt->models->models; m; m = m->next) {
+    for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
         if (m->adapt->asks) {
-            to->cause = dmn_cause_of(m->adapt->asks);
-            snprintf(to->why, sizeof(to->why), "%s", m->adapt->asks_why);
+            ret->cause = dmn_cause_of(m->adapt->asks);
+            snprintf(ret->text, sizeof(ret->text), "%s", m->adapt->asks_why);
             return true;
         }
     }
     for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
         if (costs_moved(m, mixed(x, m))) {
-            to->cause = DMN_CAUSE_MEASURED;
-            snprintf(to->why, sizeof(to->why), "%s was measured since", m->name);
+            ret->cause = DMN_CAUSE_MEASURED;
+            snprintf(ret->text, sizeof(ret->text), "%s was measured since", m->name);
             return true;
         }
     }
@@ -223,7 +222,7 @@ static bool pays(struct dmn_adapt *adapt, const struct dmn_together_job *j)
         adapt->together.parts_lost = true;
         return false;
     }
-    return j->must || gain(j->mix) >= least || (promises(j->mix) && !j->mix->served_holds);
+    return j->why.must || gain(j->mix) >= least || (promises(j->mix) && !j->mix->served_holds);
 }
 
 static void describe(const struct dmn_together_job *j, char *ret, size_t bytes)
@@ -231,12 +230,12 @@ static void describe(const struct dmn_together_job *j, char *ret, size_t bytes)
     const struct tun_mix *mix = &j->mix->promise.mix;
 
     if (j->mix->apart) {
-        snprintf(ret, bytes, "%s; each is planned for itself", j->why);
+        snprintf(ret, bytes, "%s; each is planned for itself", j->why.text);
     } else {
         snprintf(ret, bytes,
                  "%s; one plan for %zu models gives %.2f of their wishes, %.1f %% of what these "
                  "cores could ever do",
-                 j->why, j->mix->count, mix->lambda, 100 * tun_mix_of_bound(mix));
+                 j->why.text, j->mix->count, mix->lambda, 100 * tun_mix_of_bound(mix));
         if (j->mix->promise.cut_count > 0) {
             base_append(ret, bytes, "; %zu unit%s in pieces", j->mix->promise.cut_count,
                         base_plural(j->mix->promise.cut_count));
@@ -277,11 +276,11 @@ static void serve(struct dmn_model *m, const struct dmn_mixed *x, const struct d
     }
     dmn_adapt_carry_over(m);
     describe(j, detail, sizeof(detail));
-    dmn_adapt_machine_told(m->adapt, (enum tun_cause)j->cause);
+    dmn_adapt_machine_told(m->adapt, (enum tun_cause)j->why.cause);
     dmn_adapt_await(m,
                     dmn_adapt_tell(m,
                                    (struct dmn_history_event){
-                                       .cause = j->cause,
+                                       .cause = j->why.cause,
                                        .detail = detail,
                                        .origin = origin,
                                        .outcome = DMN_OUTCOME_SWITCHED,
@@ -325,7 +324,7 @@ static bool as_taken(const struct dmn_adapt *adapt, const struct dmn_mix *x)
     bool same = is_free(adapt) && !is_other(adapt, x, why, sizeof(why));
 
     for (size_t i = 0; same && i < x->count; i++) {
-        const struct dmn_model *m = model_of(adapt, &x->models[i]);
+        const struct dmn_model *m = dmn_model_find(adapt->models, x->models[i].name);
 
         same = pl_plan_equal(pl_current_plan(m->pipe), &x->models[i].serving);
     }
@@ -360,18 +359,19 @@ static void done(struct dmn_job *work)
     job_free(j);
 }
 
-static void begin(struct dmn_adapt *adapt, struct dmn_together_job *j, bool apart)
+static void begin(struct dmn_adapt *adapt, const struct reason *why, bool apart)
 {
-    int error = (j->mix = calloc(1, sizeof(*j->mix))) ? dmn_mix_take(adapt->models, apart, j->mix)
-                                                      : -ENOMEM;
+    struct dmn_together_job *j = calloc(1, sizeof(*j));
 
-    if (error) {
+    if (!j || !(j->mix = calloc(1, sizeof(*j->mix))) ||
+        dmn_mix_take(adapt->models, apart, j->mix) < 0) {
         adapt->together.solved_ns = base_now_ns();
         job_free(j);
         return;
     }
     j->work = (struct dmn_job){.run = run, .done = done, .drop = drop};
     j->adapt = adapt;
+    j->why = *why;
     j->began_ns = base_now_ns();
     adapt->together.job = j;
     dmn_work_do(adapt->machine->beside, &j->work);
@@ -379,25 +379,13 @@ static void begin(struct dmn_adapt *adapt, struct dmn_together_job *j, bool apar
 
 void dmn_together_step(struct dmn_adapt *adapt, uint64_t now_ns)
 {
+    struct reason why = {DMN_CAUSE_MODELS, "fewer than two models, or none with a rate", true};
     bool apart = !wanted(adapt);
-    struct dmn_together_job *j;
 
-    if (adapt->together.job || now_ns - adapt->together.solved_ns < REST_NS || !is_free(adapt) ||
-        (apart && !adapt->plans->mix)) {
-        return;
+    if (!adapt->together.job && now_ns - adapt->together.solved_ns >= REST_NS && is_free(adapt) &&
+        (apart ? adapt->plans->mix != NULL : is_due(adapt, now_ns, &why))) {
+        begin(adapt, &why, apart);
     }
-    j = calloc(1, sizeof(*j));
-    if (!j) {
-        return;
-    }
-    if (apart) {
-        j->cause = DMN_CAUSE_MODELS;
-        snprintf(j->why, sizeof(j->why), "fewer than two models, or none with a rate");
-    } else if (!is_due(adapt, now_ns, j)) {
-        job_free(j);
-        return;
-    }
-    begin(adapt, j, apart);
 }
 
 void dmn_together_leave(struct dmn_adapt *adapt)

@@ -95,10 +95,8 @@ int dmn_adapt_slowed(const struct tun_problem *problem, const double *slow, stru
     int error = tun_problem_copy(problem, ret);
 
     for (size_t k = 0; k < problem->ep_count && !error; k++) {
-        for (size_t w = 1; w <= problem->eps[k].cores; w++) {
-            for (size_t u = 0; u < problem->unit_count; u++) {
-                tun_cell_at(&ret->costs, k, w, u)->ns *= slow[k * problem->unit_count + u];
-            }
+        for (size_t u = 0; u < problem->unit_count; u++) {
+            tun_unit_scale(ret, k, u, slow[k * problem->unit_count + u]);
         }
     }
     return error;

@@ -45,10 +45,9 @@ static void busy_of(const struct dmn_mix *x, size_t i, double ret[PL_EP_MAX])
 
 static bool serves(const struct dmn_mixed *m, const struct dmn_models *models)
 {
-    const struct dmn_model *now = dmn_model_find(models, m->name);
+    const struct dmn_model *now = dmn_model_loaded(models, m->name, m->loaded_ns);
 
-    return now && now->loaded_ns == m->loaded_ns &&
-           pl_plan_equal(pl_current_plan(now->pipe), &m->plan);
+    return now && pl_plan_equal(pl_current_plan(now->pipe), &m->plan);
 }
 
 static json_t *model_json(const struct dmn_mix *x, size_t i, const double *busy, bool all_serve)

@@ -63,12 +63,11 @@ static void job_done(struct dmn_job *work)
 {
     struct job *j = base_container_of(work, struct job, work);
     struct dmn_control *control = j->control;
-    struct dmn_model *m = dmn_model_find(control->models, j->model);
 
     if (control->models->stopping) {
         dmn_call_error(j->call, "Busy", "the daemon is stopping");
     } else {
-        j->done(j, m && m->loaded_ns == j->loaded_ns ? m : NULL);
+        j->done(j, dmn_model_loaded(control->models, j->model, j->loaded_ns));
     }
     job_free(j);
 }

@@ -25,6 +25,14 @@ struct dmn_model *dmn_model_find(const struct dmn_models *models, const char *na
     return NULL;
 }
 
+struct dmn_model *dmn_model_loaded(const struct dmn_models *models, const char *name,
+                                   uint64_t loaded_ns)
+{
+    struct dmn_model *m = dmn_model_find(models, name);
+
+    return m && m->loaded_ns == loaded_ns ? m : NULL;
+}
+
 const char *dmn_model_missing(const struct dmn_models *models, const char *name, char *ret,
                               size_t bytes)
 {

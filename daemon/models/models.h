@@ -180,6 +180,10 @@ static inline struct dmn_model *dmn_model_next(const struct dmn_model *m)
 /** dmn_models_listen() - adds @l, which must live as long as @models, behind earlier listeners. */
 void dmn_models_listen(struct dmn_models *models, struct dmn_models_listener *l);
 struct dmn_model *dmn_model_find(const struct dmn_models *models, const char *name);
+/** dmn_model_loaded() - Return: the model of this name that was loaded then; NULL: it is gone, and
+ * another one may have its name. */
+struct dmn_model *dmn_model_loaded(const struct dmn_models *models, const char *name,
+                                   uint64_t loaded_ns);
 #define DMN_MODEL_MISSING_BYTES (MDL_ERROR_MAX + 128u)
 /** dmn_model_missing() - writes why there is no model @name: it could not be loaded, or the name is
  * misspelt. "": no model is loaded. Return: @ret. */

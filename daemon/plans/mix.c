@@ -31,9 +31,7 @@ static void slow_down(const struct dmn_model *m, struct tun_problem *p)
         pl_unit_stats(m->pipe, u, &s);
         sigma = s.count > 1 && s.mean_ns > 0 ? sqrt(s.m2 / (double)(s.count - 1)) / s.mean_ns : 0;
         for (size_t k = 0; k < p->ep_count; k++) {
-            for (size_t w = 1; w <= p->eps[k].cores; w++) {
-                tun_cell_at(&p->costs, k, w, u)->ns *= 1 + SIGMAS * sigma;
-            }
+            tun_unit_scale(p, k, u, 1 + SIGMAS * sigma);
         }
     }
 }
@@ -59,9 +57,7 @@ static void keep_to(const struct pl_plan *plan, struct tun_problem *p)
 {
     for (size_t u = 0; u < p->unit_count; u++) {
         for (size_t k = 0; k < p->ep_count; k++) {
-            for (size_t w = 1; w <= p->eps[k].cores; w++) {
-                tun_cell_at(&p->costs, k, w, u)->ns *= runs_on(plan, u, k) ? 1 : AWAY;
-            }
+            tun_unit_scale(p, k, u, runs_on(plan, u, k) ? 1 : AWAY);
         }
     }
 }
@@ -335,7 +331,6 @@ static bool add_dealt(const struct dmn_mixed *m, size_t model, struct tun_mix *t
         const struct pl_stage_plan *stage = &m->serving.stages[s];
         struct tun_dealt *of = &to->dealt[to->count - (stage->first_unit > 0)];
         uint16_t at = stage->first_unit > 0 ? of->route.stages : 0;
-
         size_t width = pl_group_width(&stage->groups[0]);
 
         if (stage->group_count > 1 || pl_group_spans(&stage->groups[0]) || at > TUN_CHANGES_MAX ||

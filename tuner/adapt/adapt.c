@@ -222,9 +222,7 @@ int tun_adapt_costs(const struct tun_adapt *a, struct tun_problem *ret)
         double by = a->slow[i] * (moved ? tun_clock_factor(&now, a->beta[i % units]) : 1);
 
         other |= by != 1;
-        for (size_t w = 1; w <= ret->eps[i / units].cores; w++) {
-            tun_cell_at(&ret->costs, i / units, w, i % units)->ns *= by;
-        }
+        tun_unit_scale(ret, i / units, i % units, by);
     }
     if (!other) {
         tun_problem_deinit(ret);

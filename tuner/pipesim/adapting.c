@@ -297,11 +297,8 @@ static int prepare(struct psim_play *p, struct tun_problem *ret_told)
             base_max(0.0, base_min(1.0, tun_beta_default(&truth->units[u]) *
                                             (0.7 + 0.4 * tun_random_unit(&p->random))));
         for (size_t k = 0; k < truth->ep_count; k++) {
-            double off = exp(p->how->noise.error * tun_random_normal(&p->random));
-
-            for (size_t w = 1; w <= truth->eps[k].cores; w++) {
-                tun_cell_at(&ret_told->costs, k, w, u)->ns *= off;
-            }
+            tun_unit_scale(ret_told, k, u,
+                           exp(p->how->noise.error * tun_random_normal(&p->random)));
         }
     }
     return 0;

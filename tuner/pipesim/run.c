@@ -156,10 +156,8 @@ static int contended(const struct psim_machine *m, struct tun_problem *ret)
         return error;
     }
     for (size_t k = 0; k < ret->ep_count; k++) {
-        for (size_t w = 1; w <= ret->eps[k].cores; w++) {
-            for (size_t u = 0; u < ret->unit_count; u++) {
-                tun_cell_at(&ret->costs, k, w, u)->ns *= m->slow[k];
-            }
+        for (size_t u = 0; u < ret->unit_count; u++) {
+            tun_unit_scale(ret, k, u, m->slow[k]);
         }
     }
     ret->bounds.slack = 0;

@@ -156,6 +156,16 @@ static int try(const struct attempt *a, struct tun_promise *ret)
     return r;
 }
 
+/* Keeps @other, of which @r is what making it returned, in place of @io if it is admitted. */
+static void take_admitted(int r, struct tun_promise *other, struct tun_promise *io)
+{
+    bool better = r == 0 && other->answer.refusal == TUN_ADMITTED;
+    struct tun_promise keep = better ? *other : *io;
+
+    tun_promise_deinit(better ? io : other);
+    *io = keep;
+}
+
 /* The first of the plans of models of these widths whose deadlines hold, or the best one. */
 static int search(const struct tun_wish *wishes, size_t count, enum tun_share objective,
                   size_t changes, double floor, struct tun_promise *ret)
@@ -178,13 +188,7 @@ static int search(const struct tun_wish *wishes, size_t count, enum tun_share ob
         a.changes = i % 4 < 2 ? changes : 0;
         a.part = PARTS[i / 4];
         r = try(&a, &other);
-        if (r == 0 && other.answer.refusal == TUN_ADMITTED) {
-            struct tun_promise swap = *ret;
-
-            *ret = other;
-            other = swap;
-        }
-        tun_promise_deinit(&other);
+        take_admitted(r, &other, ret);
     }
     for (size_t m = 0; m < count; m++) {
         ret->width[m] = base_max(wishes[m].width, (size_t)1);
@@ -228,13 +232,7 @@ int tun_promise_make(const struct tun_wish *wishes, size_t count, enum tun_share
 
         r = search(wide, count, objective, changes, floor, &other);
         late = other.answer.late;
-        if (r == 0 && other.answer.refusal == TUN_ADMITTED) {
-            struct tun_promise swap = *ret;
-
-            *ret = other;
-            other = swap;
-        }
-        tun_promise_deinit(&other);
+        take_admitted(r, &other, ret);
     }
     return r;
 }
