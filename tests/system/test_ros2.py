@@ -14,6 +14,7 @@ from wait import until
 
 STAND_IN = os.path.join(ROOT, "tests", "system", "ros_stand_in.py")
 SIZE = (128, 48)
+UNHURRIED = ["-p", "deadline_ms:=%d" % (1000 * LIMIT_S)]  # for a machine that stands still between a picture and its answer
 
 
 def files_of_the_page():
@@ -30,7 +31,8 @@ class Node:
         with open(path, "w", encoding="utf-8") as f:
             f.write(program)
         self.d, self.pixels, self.errors = d, d.path("pixels"), open(d.path("errors"), "w+b")
-        self.process = subprocess.Popen(["/usr/bin/python3", STAND_IN, path, "--ros-args", "-p", "model:=" + model],
+        self.process = subprocess.Popen(["/usr/bin/python3", STAND_IN, path, "--ros-args", "-p", "model:=" + model,
+                                         *UNHURRIED],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
                                         env=environment(d))
 

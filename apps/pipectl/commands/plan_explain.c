@@ -84,10 +84,12 @@ static void print_routes(const char *plan)
         return;
     }
     cli_table_add(&t, "of frames\troute");
-    for (const char *route = plan; *route; route += strcspn(route, ";"), route += *route == ';') {
-        int share = (int)strcspn(route, ":"), stages = (int)strcspn(route, ";") - share - 1;
+    for (const char *end; *plan; plan = end + (*end == ';')) {
+        size_t share = strcspn(plan, ":;");
+        const char *stages = plan + share + (plan[share] == ':');
 
-        cli_table_add(&t, "%.*s\t%.*s", share, route, base_max(stages, 0), route + share + 1);
+        end = plan + strcspn(plan, ";");
+        cli_table_add(&t, "%.*s\t%.*s", (int)share, plan, (int)(end - stages), stages);
     }
     cli_table_print(&t);
 }
