@@ -145,6 +145,8 @@ def bounds(options, systems, models, slowed):
 
 def settle(options, systems, slowed):
     for s in systems:
+        if isinstance(s, Piped):
+            s.be_sure()
         if s.name == 'piped-places':
             s.retune()
         s.serve(min(SETTLE_S, 3 * options.slice) if slowed and isinstance(s, Piped) else 0.5, 1, 0)

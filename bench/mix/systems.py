@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -12,6 +13,7 @@ from ways import ALL, CPUS, Program, note, stop_daemon  # noqa: E402
 LIBRARY = 'node_modules/onnxruntime-node/bin/napi-v6/linux/%s/libonnxruntime.so.1'
 WISHES = ('rate', 'weight', 'class', 'deadline_ms', 'max_share')
 FAILURES = (RuntimeError, OSError, ValueError, AssertionError)  # of a program that ended, hung or printed something else
+SURE_S = 90.0
 WARM_FROM = 0.2  # of a slice without a clock: what comes before is its start
 
 
@@ -100,6 +102,14 @@ class Piped(System):
             self.daemon.kill()
             self.daemon.cleanup()
             raise
+
+    def be_sure(self):
+        """Waits while it measures primitives again, of which it was not sure at the start; at most for so long."""
+        end = time.monotonic() + SURE_S
+        while time.monotonic() < end and any(of['unsure'] for m in self.models
+                                             for u in self.daemon.call('Units', {'model': m.name})['units']
+                                             for of in (u.get('chosen_by') or {}).values()):
+            time.sleep(1)
 
     def problems(self):
         """The daemon's cost tables."""

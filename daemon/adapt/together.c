@@ -15,6 +15,7 @@
 
 #define REST_NS (BASE_NS_PER_S / 2) /* between two mixes */
 #define ROOM 1.1                    /* times what is wished: more is worth nothing */
+#define MOVED 0.05                  /* log of a factor on costs: what is promised changes as much */
 
 /* Why a mix is to be solved. */
 struct reason {
@@ -121,14 +122,14 @@ static bool is_other(const struct dmn_adapt *adapt, const struct dmn_mix *x, cha
     return false;
 }
 
-/* Return: an EP costs a model clearly otherwise than when it was planned. */
+/* Return: an EP costs a model otherwise than when it was planned. */
 static bool costs_moved(const struct dmn_model *m, const struct dmn_mixed *was)
 {
     const struct tun_problem *p = &m->planning->problem;
     bool moved = false;
 
     for (size_t k = 0; k < p->ep_count && !m->adapt->corrected && !m->adapt->alarmed; k++) {
-        moved |= fabs(tun_cost_level(p, k) - was->level[k]) > TUN_LOST_CLEAR;
+        moved |= fabs(tun_cost_level(p, k) - was->level[k]) > MOVED;
     }
     return moved;
 }

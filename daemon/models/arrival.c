@@ -58,6 +58,13 @@ static void plan_done(struct dmn_job *work)
     }
 }
 
+static struct dmn_work *workers(const struct dmn_arrival *a)
+{
+    const struct dmn_machine *machine = a->models->machine;
+
+    return a->gives_way ? machine->beside : machine->awaited;
+}
+
 /* Prepares the planning of every model, then plans on a work thread. */
 static void prepare(struct dmn_arrival *a)
 {
@@ -74,7 +81,7 @@ static void prepare(struct dmn_arrival *a)
         return;
     }
     a->work = (struct dmn_job){.run = plan_run, .done = plan_done};
-    dmn_work_do(models->machine->awaited, &a->work);
+    dmn_work_do(workers(a), &a->work);
 }
 
 static void load_run(struct dmn_job *work)
@@ -117,7 +124,7 @@ void dmn_arrival_begin(struct dmn_arrival *a)
 {
     a->work = (struct dmn_job){.run = load_run, .done = load_done};
     LIST_INSERT_HEAD(&a->models->arrivals, a, linked);
-    dmn_work_do(a->models->machine->awaited, &a->work);
+    dmn_work_do(workers(a), &a->work);
 }
 
 static void call_off(struct dmn_arrival *a)

@@ -22,6 +22,7 @@ struct dmn_arrival {
     const struct dmn_config *config; /* to serve under, borrowed; NULL: the one in force */
     struct dmn_load **loads;         /* borrowed until end(); used by a work thread until then */
     size_t count;
+    bool gives_way; /* nobody waits for it: beside frames, at low priority */
     /* Work thread, before the first load; may be NULL. Return: 0: go on; positive: there is nothing
      * to load; negative, with the error in the first load. */
     int (*before)(struct dmn_arrival *a);

@@ -7,7 +7,6 @@
 
 /* A unit timed with its neighbours on a quiet core is within about this of its time when it
  * serves. */
-#define SIGMA 0.1
 
 int dmn_choose_init(struct dmn_choose *c, const struct dmn_machine *machine, const char *folder)
 {
@@ -188,7 +187,8 @@ void dmn_choose_costs(const struct dmn_choose *c, const struct mdl_model *m, str
                 sum += ns[i];
             }
             if (sum > 0 && cell->source < TUN_SAVED) {
-                *cell = (struct tun_cell){.ns = sum, .sigma = SIGMA, .source = TUN_PREDICTED};
+                *cell = (struct tun_cell){
+                    .ns = sum, .sigma = DMN_CHOOSE_SIGMA, .source = TUN_PREDICTED};
             }
         }
     }

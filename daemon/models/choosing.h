@@ -119,6 +119,7 @@ void dmn_choose_deinit(struct dmn_choose *c);
 int dmn_choose_net(struct dmn_choose *c, const struct mdl_model *m, const char *name,
                    char ret_error[MDL_ERROR_MAX], struct krn_net **ret);
 
+#define DMN_CHOOSE_SIGMA 0.1 /* of the next one's predictions */
 /** dmn_choose_costs() - enters the times of the chosen primitives into @p as predictions for one
  * core, and what several frames at once gain. A measured choice drops saved costs, which may be of
  * other primitives; a choice from the file keeps them. */

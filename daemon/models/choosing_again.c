@@ -170,7 +170,7 @@ static void begin(struct dmn_model *m)
     if (!r) {
         return;
     }
-    r->gives_way = true;
+    r->arrival.gives_way = true;
     r->load->choose.anew = true;
     if (m->choice.wanted.exact) { /* else examples judged, which are gone */
         r->load->choose.options = m->choice.wanted;

@@ -95,7 +95,7 @@ struct dmn_hot_swap *dmn_hot_swap_new(struct dmn_model *m, enum dmn_cause cause,
     struct dmn_models *models = m->of;
     struct dmn_hot_swap *r;
 
-    if (models->hot_swap && !models->hot_swap->gives_way) {
+    if (models->hot_swap && !models->hot_swap->arrival.gives_way) {
         *ret_why =
             (struct dmn_outcome){.reason = DMN_REFUSED_BUSY, .text = in_way(models->hot_swap)};
         return NULL;

@@ -4,8 +4,8 @@
  *
  * A work thread builds the new model while the old one serves. Then the new one takes its place, as
  * in a reload: clients go on, and no frame is lost. The requester provides the steps. One hot swap
- * runs at a time; one that gives way is called off by the next. Threads: the loop thread, except
- * prepare().
+ * runs at a time; one whose arrival gives way is called off by the next. Threads: the loop thread,
+ * except prepare().
  */
 #pragma once
 
@@ -14,7 +14,6 @@
 struct dmn_hot_swap {
     struct dmn_arrival arrival;
     struct dmn_models *models; /* borrowed */
-    bool gives_way;            /* nobody waits for it */
     bool told;                 /* the requester knows the outcome */
     char in_way[160];          /* why another cannot begin; written by hot_swap.c */
     struct dmn_load *load;     /* owned */

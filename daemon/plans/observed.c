@@ -2,6 +2,7 @@
 /* The clocks of the serving plan as a trial: serving is measuring. */
 #include <math.h>
 
+#include "daemon/models/choosing.h"
 #include "daemon/plans/planner.h"
 #include "daemon/plans/plans.h"
 #include "tuner/learn.h"
@@ -330,32 +331,76 @@ static uint64_t frames_of(const struct dmn_clocks *c)
     return frames;
 }
 
+/* Leaves out what would replace figures that were measured, or follow from times of operators. */
+static void only_unknown(const struct tun_problem *p, struct tun_trial *t,
+                         struct tun_sample *samples)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < t->sample_count; i++) {
+        const struct tun_cell *c =
+            tun_cell_at(&p->costs, samples[i].ep, samples[i].width, samples[i].unit);
+
+        if (c->source < TUN_SAVED && c->sigma > DMN_CHOOSE_SIGMA) {
+            samples[count++] = samples[i];
+        }
+    }
+    t->sample_count = count;
+}
+
 /* The window begins at base[1]; base[0] follows WINDOW_FRAMES later. */
+static void next_window(struct dmn_clocks **base, struct dmn_clocks *now, bool cold)
+{
+    bool full = frames_of(now) >= frames_of(base[0] ? base[0] : base[1]) + WINDOW_FRAMES;
+
+    if (cold || (full && base[0])) {
+        clocks_free(base[1]);
+        base[1] = cold ? now : base[0];
+        base[0] = cold ? clocks_free(base[0]) : now;
+    } else if (full) {
+        base[base[1] ? 0 : 1] = now;
+    } else {
+        clocks_free(now);
+    }
+}
+
+/* Return: no frame so far, or not enough of them, found memory and caches as others of its kind
+ * leave them: after the start of a plan, or of a rest. */
+static bool is_cold(struct dmn_model *m, const struct dmn_clocks *now, bool resting)
+{
+    struct dmn_planning *p = m->planning;
+
+    if (resting || !p->clocks.base[1]) {
+        p->clocks.warm_at = (resting ? frames_of(now) : 0) + WINDOW_FRAMES;
+    }
+    return frames_of(now) < p->clocks.warm_at;
+}
+
 void dmn_planner_learn(struct dmn_model *m)
 {
     base_autofree struct tun_trial *trial = calloc(1, sizeof(*trial));
     base_autofree struct tun_sample *samples = NULL;
     struct dmn_clocks *now, **base = m->planning->clocks.base;
     struct dmn_costs_hold held = dmn_costs_held(m);
+    bool cold;
 
     if (!trial || (m->planning->retune ? held.trials : held.learning) ||
         m->planning->clocks.collected == m->stats.collected || clocks_take(m, &now) < 0) {
         return;
     }
     m->planning->clocks.collected = m->stats.collected;
-    if (!comparable(base[0], now)) {
-        base[0] = clocks_free(base[0]);
-        base[1] = clocks_free(base[1]);
+    for (size_t i = 0; i < 2; i++) {
+        base[i] = comparable(base[i], now) ? base[i] : clocks_free(base[i]);
     }
-    if (trial_between(m, base[1], now, trial, &samples) == 0 && trial->sample_count > 0) {
-        tun_learn(&m->planning->problem, trial);
-        m->planning->clocks.learned = true;
+    cold = is_cold(m, now, held.resting);
+    if (trial_between(m, base[1], now, trial, &samples) == 0) {
+        if (cold) {
+            only_unknown(&m->planning->problem, trial, samples);
+        }
+        if (trial->sample_count > 0) {
+            tun_learn(&m->planning->problem, trial);
+            m->planning->clocks.learned = true;
+        }
     }
-    if (frames_of(now) >= frames_of(base[0]) + WINDOW_FRAMES) {
-        clocks_free(base[1]);
-        base[1] = base[0];
-        base[0] = now;
-    } else {
-        clocks_free(now);
-    }
+    next_window(base, now, cold);
 }

@@ -6,6 +6,7 @@ usage: test_adapt.py [CASE]...
 """
 import shutil
 
+import pyclient
 from adapting import DEAF, EPS, LAST, LOW, TOP, Ahead, Machine, begin_with, by_measurement, good_record, kept
 from daemon import check, ended, equal, main
 
@@ -272,6 +273,25 @@ def nothing_happens():
         equal((m.model()["plan"], len(m.history())), (plan, events))
 
 
+def frames_of_a_time_of_rest_teach_no_costs():
+    """A frame now and then finds caches that hold something else: what it takes replaces no cost that was measured."""
+    def window():
+        seen = m.model()["adapt"]["windows"]
+        m.wait("two windows", lambda: m.model()["adapt"]["windows"] >= seen + 2)
+
+    with Machine() as m:
+        m.watched()
+        m.client.end()
+        window()
+        before = m.d.call("Costs")["problem"]["costs"]
+        with pyclient.Connection(m.d.frames_path) as c:
+            s = pyclient.Stream(c, 1, "m")
+            for _ in range(6):
+                equal(s.infer(bytes(s.input_bytes)).status, "ok")
+                window()
+        equal(m.d.call("Costs")["problem"]["costs"], before)
+
+
 def every_sensor_vanishes():
     with Machine() as m:
         m.watched()
@@ -314,4 +334,5 @@ if __name__ == "__main__":
     main([governor, frequency, heat, a_core_goes_and_returns, the_cpuset_shrinks, a_plan_of_the_user_stays,
           a_change_before_anything_is_watched, noise_does_not_fill_the_history, a_known_state_returns,
           a_plan_that_loses_stays_away, a_plan_that_its_costs_refute_is_solved_again, a_quota_is_part_of_a_state,
-          keys_hold_after_a_reload, nothing_happens, every_sensor_vanishes, switched_off, a_search_where_one_is_wanted])
+          keys_hold_after_a_reload, nothing_happens, frames_of_a_time_of_rest_teach_no_costs, every_sensor_vanishes,
+          switched_off, a_search_where_one_is_wanted])
