@@ -37,6 +37,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(ROOT, 'bench', folder) for folder in ('mix', 'peers')]
 import bound  # noqa: E402
+import kernel  # noqa: E402
 import prepare  # noqa: E402
 import tables  # noqa: E402
 from machine import machine  # noqa: E402
@@ -143,6 +144,12 @@ def bounds(options, systems, models, slowed):
     return out
 
 
+def longest_others(models, problems):
+    """{model: milliseconds of the longest unit of the others}: the least that a frame of the first class may have to wait."""
+    longest = [1e3 * max(max(unit.values()) for unit in bound.seconds_of_units(p)) for p in problems]
+    return {m.name: round(max([ms for k, ms in enumerate(longest) if k != i], default=0), 3) for i, m in enumerate(models)}
+
+
 def settle(options, systems, slowed):
     for s in systems:
         if isinstance(s, Piped):
@@ -171,6 +178,7 @@ def measure(options, models, systems, slowed):
             s.serve(options.slice, 100 + r, 1, common, m.name)[i] for i, m in enumerate(models)],
             [s for s in systems if isinstance(s, Piped)])
         out['alone'] = {name: tables.figures(models, rounds, options.slice) for name, rounds in served.items()}
+        out['longest_ms'] = {s.name: longest_others(models, s.problems()) for s in systems if isinstance(s, Piped)}
     out['plans'] = {s.name: s.plans() for s in systems if isinstance(s, Piped)}
     return out
 
@@ -237,18 +245,15 @@ def run_mix(options, results):
         prepare.keep(options, results)
 
 
-def taken(system):
-    """Milliseconds so far in which threads of the daemon waited for a core, and in which the machine's host had taken one."""
-    folder, wait_ns = '/proc/%d/task' % system.daemon.process.pid, 0
-    for task in os.listdir(folder):
-        try:
-            with open(os.path.join(folder, task, 'schedstat'), encoding='ascii') as f:
-                wait_ns += int(f.read().split()[1])
-        except OSError:
-            pass  # it has ended
-    with open('/proc/stat', encoding='ascii') as f:
-        stolen = int(f.readline().split()[8])
-    return {'wait_ms': wait_ns / 1e6, 'stolen_ms': stolen * 1e3 / os.sysconf('SC_CLK_TCK')}
+def not_taken(looks, model, served):
+    """Milliseconds by which frames were late, of those that would have been late had the kernel taken nothing meanwhile."""
+    late = []
+    for ms, at in zip(served['ms'], served['at']):
+        done_ns = served['start_ns'] + at * 1e9
+        over = ms - model.deadline_ms
+        if over > 0 and over > looks.taken_ms(done_ns - ms * 1e6, done_ns):
+            late.append(round(over, 2))
+    return late
 
 
 def measure_steady(options, models, system, slowed):
@@ -256,9 +261,11 @@ def measure_steady(options, models, system, slowed):
     factor = options.at or options.level * statistics.median(system.factor(options.slice, r) for r in range(3))
     served, took = [], []
     for i in range(max(1, round(60 * options.steady / STEADY_S))):
-        before = taken(system)
+        stolen, looks = kernel.stolen_ms(), kernel.Looks(system.daemon.process.pid)
         served.append(system.serve(STEADY_S, 1000 + i, 1, factor))
-        took.append({what: round(ms - before[what], 1) for what, ms in taken(system).items()})
+        looks.end()
+        took.append({'wait_ms': round(looks.all_ms(), 1), 'stolen_ms': round(kernel.stolen_ms() - stolen, 1),
+                     'late_ms': {m.name: late for m, of in zip(models, served[-1]) if (late := not_taken(looks, m, of))}})
     return {'factor': factor, 'slice_s': STEADY_S, 'taken': took, 'plans': system.plans(),
             **tables.figures(models, served, STEADY_S)}
 

@@ -58,7 +58,7 @@ class System:
         told = self.program.hear()
         start = told['start']
         return [{'ms': [(b - a) / 1e6 for a, b in m['frames']], 'at': [(b - start) / 1e9 for _, b in m['frames']],
-                 'refused': m['refused']} for m in told['models']]
+                 'start_ns': start, 'refused': m['refused']} for m in told['models']]
 
     def factor(self, seconds, seed, only=None):
         """The part of all wishes that a slice without a clock kept."""

@@ -87,12 +87,25 @@ def of_single(single):
     return lines
 
 
+def of_alone(condition):
+    """What piped takes for each model alone, at the common level, and beside the others."""
+    lines = []
+    for name, alone in condition['alone'].items():
+        served = condition['levels']['common'][name]['models']
+        lines += [*head('%s, ms' % name, 'alone: p50, p99', 'beside the others', 'longest unit of others'), *[
+            row(model, delays(f), delays(served[model]), '%.2f' % condition['longest_ms'][name][model])
+            for model, f in alone['models'].items()], '']
+    return lines
+
+
 def of_steady(steady):
-    lines = head('cores', 'factor', 'frames', 'late', 'refused', 'threads waited, ms a minute', 'host took, ms a minute')
+    lines = head('cores', 'factor', 'frames', 'late', 'not by the kernel', 'refused', 'threads waited, ms a minute', 'host took, ms a minute')
     for condition, r in steady.items():
         each = r['models'].values()
         minutes = len(r['taken']) * r['slice_s'] / 60
-        lines.append(row(condition, '%.3f' % r['factor'], *[sum(f[what] for f in each) for what in ('due', 'late', 'refused')],
+        alone = sum(len(late) for t in r['taken'] for late in t['late_ms'].values())
+        due, late, refused = (sum(f[what] for f in each) for what in ('due', 'late', 'refused'))
+        lines.append(row(condition, '%.3f' % r['factor'], due, late, alone, refused,
                          *['%.0f' % (sum(t[what] for t in r['taken']) / minutes) for what in ('wait_ms', 'stolen_ms')]))
     return lines
 
@@ -108,6 +121,7 @@ def report(results):
             common = next(iter(c['levels']['common'].values()))['factor']
             lines += ['## %s' % condition, '', *of_factors(c), '', 'At the common level, %.3f of the rates:' % common, '',
                       *of_models(c, 'common', 'missed, %', missed), '', *of_models(c, 'common', 'p50, p99, ms', delays), '']
+            lines += of_alone(c) if 'alone' in c else []
             for name, b in c['bound'].items():
                 lines += ['%s: bound by the tables %.3f; plans %s; by plan mix %s' % (
                     name, b['tables'] or 0, c['plans'].get(name), b.get('explained') or 'not asked'), '']

@@ -115,6 +115,27 @@ static void resume(struct dmn_adapt_model *a, size_t cells)
     a->unverified = false;
 }
 
+/* Return: the table may know what teams take that work all the time. */
+static bool is_warm(const struct dmn_model *m)
+{
+    const struct dmn_adapt_model *a = m->adapt;
+
+    return !a->cold && m->stats.collected - a->warm_from >= FRAMES_KNOWN;
+}
+
+/* Cores rested when the watch began: it takes over what was learned since they work. */
+static void know(struct dmn_model *m)
+{
+    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
+    struct dmn_adapt_model *a = m->adapt;
+
+    dmn_planner_learn(m);
+    a->known = true;
+    if (dmn_planner_problem(m, NULL, &p) == 0) {
+        (void)tun_adapt_learned(a->watch, &p); /* not where more is known than the table says */
+    }
+}
+
 /* Begins to watch once the table knows the plan's costs. */
 static void begin(struct dmn_model *m, const struct tun_ep_seen *eps, uint64_t now_ns)
 {
@@ -122,7 +143,8 @@ static void begin(struct dmn_model *m, const struct tun_ep_seen *eps, uint64_t n
     struct dmn_adapt_model *a = m->adapt;
     struct tun_outcome expected;
 
-    if (now_ns - a->epoch_ns < SETTLED_NS || !dmn_adapt_measured(m, FRAMES_KNOWN)) {
+    if (now_ns - a->epoch_ns < SETTLED_NS || !dmn_adapt_measured(m, FRAMES_KNOWN) ||
+        !(a->starved || is_warm(m))) {
         return;
     }
     dmn_planner_learn(m);
@@ -131,6 +153,7 @@ static void begin(struct dmn_model *m, const struct tun_ep_seen *eps, uint64_t n
         dmn_planner_problem(m, NULL, &p) < 0) {
         return;
     }
+    a->known = is_warm(m);
     a->serving = tun_adapt_serve(a->watch, &p, pl_current_plan(m->pipe), eps, now_ns) == 0;
     if (a->serving) {
         resume(a, p.ep_count * p.unit_count);
@@ -324,6 +347,8 @@ static void step(struct dmn_adapt *adapt, struct dmn_model *m, const struct tun_
     }
     if (!m->adapt->serving) {
         begin(m, eps, now_ns);
+    } else if (!m->adapt->known && is_warm(m)) {
+        know(m);
     } else if (start_ns > 0 && now_ns > start_ns) {
         watch_window(adapt, m, eps, teams, count, start_ns, now_ns);
         if (!dmn_together(m)) {

@@ -120,9 +120,13 @@ struct dmn_adapt_model {
      * frame */
     struct tun_core_seen alone[PL_TEAM_MAX];
     size_t alone_count;
-    unsigned fed;                 /* windows in a row at whose ends frames waited for every team */
-    double busiest;               /* part of the last window in which the busiest teams computed */
-    bool starved;                 /* in it even the busiest teams of all models waited for frames */
+    unsigned fed;   /* windows in a row at whose ends frames waited for every team */
+    double busiest; /* part of the last window in which the busiest teams computed */
+    bool starved;   /* in it even the busiest teams of all models waited for frames */
+    bool cold;      /* so it was, or a moment ago: caches are not as work leaves them */
+    uint64_t rest_ns, rested_at;  /* end of the last such window; frames collected by then */
+    uint64_t warm_from;           /* frames collected when they had last been cold */
+    bool known;                   /* the watch expects what teams take that are not cold */
     struct tun_apart *apart;      /* owned; NULL: nothing seen yet: which cores are slower */
     uint32_t apart_epoch;         /* of the plan that it saw */
     bool suspects;                /* a core may be slower than its siblings: decisions wait */

@@ -6,6 +6,8 @@
 /* If even the busiest teams waited for more of the window than this, clients sent too few frames.
  * In a busy pipeline the other teams wait as well, and their times are equally valid. */
 #define STARVED 0.5
+#define COLD_FRAMES 24u /* after a rest: each slot of a frame a few times */
+#define COLD_NS (2 * BASE_NS_PER_S)
 #define HELD_LONG 2.0   /* times as long as by the table: a frame that is not done yet shows it */
 #define PACE_WINDOWS 5u /* of DMN_ADAPT_PACE, that say how fast the plan is of late, */
 #define PACE_NEWEST 3u  /* or these, if it is faster in them */
@@ -178,6 +180,20 @@ static double busiest_of_all(const struct dmn_model *m)
     return sum;
 }
 
+/* @begins: the plan does. */
+static void note_rest(struct dmn_model *m, bool begins, uint64_t now_ns)
+{
+    struct dmn_adapt_model *a = m->adapt;
+
+    if (begins || a->starved) {
+        a->rest_ns = now_ns;
+        a->rested_at = m->stats.collected;
+    }
+    a->cold = begins || a->starved ||
+              (m->stats.collected - a->rested_at < COLD_FRAMES && now_ns - a->rest_ns < COLD_NS);
+    a->warm_from = a->cold ? m->stats.collected : a->warm_from;
+}
+
 size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_seen *ret,
                         uint64_t *ret_start_ns)
 {
@@ -220,8 +236,9 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
     }
     a->busiest = busiest;
     a->starved = busiest_of_all(m) < STARVED;
+    note_rest(m, first, now_ns);
     for (size_t i = 0; i < count; i++) {
-        ret[i].starved = a->starved;
+        ret[i].starved = a->cold || !a->known;
     }
     a->window_ns = now_ns;
     a->counts_epoch = pl_epoch(m->pipe);

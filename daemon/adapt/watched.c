@@ -48,7 +48,7 @@ struct dmn_costs_hold dmn_adapt_held(const struct dmn_model *m)
     return (struct dmn_costs_hold){
         .learning = (a->serving && (a->corrected || a->alarmed || a->verify_left > 0)) ||
                     a->carried || a->turns,
-        .resting = a->starved,
+        .cold = a->cold,
         .trials = a->search && a->corrected,
         /* a plan that is not watched yet counts as good */
         .keeping = a->turns || (a->quota <= 0 && (a->carried || (a->serving && a->corrected))),

@@ -364,25 +364,12 @@ static void next_window(struct dmn_clocks **base, struct dmn_clocks *now, bool c
     }
 }
 
-/* Return: no frame so far, or not enough of them, found memory and caches as others of its kind
- * leave them: after the start of a plan, or of a rest. */
-static bool is_cold(struct dmn_model *m, const struct dmn_clocks *now, bool resting)
-{
-    struct dmn_planning *p = m->planning;
-
-    if (resting || !p->clocks.base[1]) {
-        p->clocks.warm_at = (resting ? frames_of(now) : 0) + WINDOW_FRAMES;
-    }
-    return frames_of(now) < p->clocks.warm_at;
-}
-
 void dmn_planner_learn(struct dmn_model *m)
 {
     base_autofree struct tun_trial *trial = calloc(1, sizeof(*trial));
     base_autofree struct tun_sample *samples = NULL;
     struct dmn_clocks *now, **base = m->planning->clocks.base;
     struct dmn_costs_hold held = dmn_costs_held(m);
-    bool cold;
 
     if (!trial || (m->planning->retune ? held.trials : held.learning) ||
         m->planning->clocks.collected == m->stats.collected || clocks_take(m, &now) < 0) {
@@ -392,9 +379,8 @@ void dmn_planner_learn(struct dmn_model *m)
     for (size_t i = 0; i < 2; i++) {
         base[i] = comparable(base[i], now) ? base[i] : clocks_free(base[i]);
     }
-    cold = is_cold(m, now, held.resting);
     if (trial_between(m, base[1], now, trial, &samples) == 0) {
-        if (cold) {
+        if (held.cold) {
             only_unknown(&m->planning->problem, trial, samples);
         }
         if (trial->sample_count > 0) {
@@ -402,5 +388,5 @@ void dmn_planner_learn(struct dmn_model *m)
             m->planning->clocks.learned = true;
         }
     }
-    next_window(base, now, cold);
+    next_window(base, now, held.cold);
 }

@@ -32,7 +32,7 @@ struct dmn_tried;
 /* What must not be learned or saved while something disturbs the model. */
 struct dmn_costs_hold {
     bool learning; /* the clocks show interference: do not learn costs */
-    bool resting;  /* nor replace any, as cores rest for most of the time: what they compute in
+    bool cold;     /* nor replace any, as cores rest for most of the time: what they compute in
                       between takes longer, since their caches hold something else by then */
     bool trials;   /* nor from the search that it started, whose plan is not saved either */
     bool keeping;  /* nor save the plan of keeping_epoch: it suits the interference */
@@ -87,7 +87,6 @@ void dmn_plans_settle(struct dmn_model *m);
 struct dmn_planner_clocks {
     struct dmn_clocks *mark;    /* start of a trial */
     struct dmn_clocks *base[2]; /* start of the present and of the next learning window */
-    uint64_t warm_at;           /* frames of the plan: later ones replace measured costs */
     uint64_t collected;         /* frames out of the pipeline at the last learning */
     bool learned;               /* anything since the last save */
     uint64_t saved_ns;          /* time of the last save; 0: not in this run */
