@@ -55,7 +55,7 @@ MIX = [
 SINGLE = ['squeezenet1_1', 'mobilenet_v1', 'mobilenet_v2', 'resnet50']
 WAYS = {'equal': ['piped', 'ort-pools', 'ort-pinned', 'ort-shared', 'ort-deadline', 'ort-pools-calm', 'ort-shared-calm'],
         'slowed': ['piped', 'piped-places', 'ort-pools', 'ort-pinned', 'ort-shared', 'ort-deadline']}
-SINGLE_WAYS = ['piped', 'piped-places', 'ort-pinned']
+SINGLE_WAYS = ['piped', 'ort-pinned']
 STEADY_S = 30.0  # of a slice of --steady
 SETTLE_S = 6.0  # without a clock, before anything counts: adaptation may follow
 HOLD_STEP, HOLD_LEAST = 0.97, 0.5
@@ -186,8 +186,8 @@ def measure(options, models, systems, slowed):
 def under(options, models, names, slowed, what):
     """what(systems) while all run, and one core is slowed if that is wanted."""
     systems = start(options, names, models)
-    if not any(isinstance(s, Piped) for s in systems):
-        sys.exit('mix.py: piped could not be started')
+    if not any(s.name.startswith(names[0]) for s in systems):
+        sys.exit('mix.py: %s could not be started' % names[0])
     try:
         if not slowed:
             return what(systems)
@@ -216,21 +216,23 @@ def just_held(options, system):
 
 
 def measure_single(options, models, systems):
-    """One model on cores of which one is slow, at the rate that two sessions just hold."""
+    """One model at its rate, on cores of which one is slow."""
     settle(options, systems, True)
-    reference = next((s for s in systems if s.name == 'ort-pinned'), systems[0])
-    factor = just_held(options, reference)
-    served = in_turns(systems, options.rounds, lambda s, r: s.serve(options.slice, 100 + r, 1, factor))
-    return {'fps': factor, 'held_by': reference.name, 'plans': {s.name: s.plans() for s in systems if isinstance(s, Piped)},
+    served = in_turns(systems, options.rounds, lambda s, r: s.serve(options.slice, 100 + r, 1))
+    return {'plans': {s.name: s.plans() for s in systems if isinstance(s, Piped)},
             **{s.name: tables.figures(models, served[s.name], options.slice) for s in systems}}
 
 
 def run_single(options, results):
+    """At the rate that two sessions just hold."""
+    reference = 'ort-pinned' if options.ort else 'piped'
     for network in options.networks or SINGLE:
-        models = [Model('net', network, 1.0, 1000.0)]
-        find(options, models)
-        results.setdefault('single', {})[network] = under(
-            options, models, options.ways or SINGLE_WAYS, True, lambda systems: measure_single(options, models, systems))
+        model = Model('net', network, 1.0, 1000.0)
+        find(options, [model])
+        fps = under(options, [model], [reference], True, lambda systems: just_held(options, systems[0]))
+        model = model.at(fps)
+        of = under(options, [model], options.ways or SINGLE_WAYS, True, lambda systems: measure_single(options, [model], systems))
+        results.setdefault('single', {})[network] = {'fps': fps, 'held_by': reference, **of}
         prepare.keep(options, results)
 
 

@@ -25,6 +25,12 @@ class Model:
         self.wishes = {'rate': rate, 'deadline_ms': deadline_ms, **wishes}
         self.path = None
 
+    def at(self, rate):
+        """The same at another rate."""
+        other = Model(self.name, self.network, rate, self.deadline_ms)
+        other.path = self.path
+        return other
+
     def words(self):
         """As the clients' programs take it."""
         stem = self.path.replace('.onnx', '')

@@ -93,13 +93,13 @@ def of_alone(condition):
     for name, alone in condition['alone'].items():
         served = condition['levels']['common'][name]['models']
         lines += [*head('%s, ms' % name, 'alone: p50, p99', 'beside the others', 'longest unit of others'), *[
-            row(model, delays(f), delays(served[model]), '%.2f' % condition['longest_ms'][name][model])
-            for model, f in alone['models'].items()], '']
+            row(model, delays(f), delays(served[model]), '%.2f' % condition['longest_ms'][name][model]) for model, f in alone['models'].items()], '']
     return lines
 
 
 def of_steady(steady):
-    lines = head('cores', 'factor', 'frames', 'late', 'not by the kernel', 'refused', 'threads waited, ms a minute', 'host took, ms a minute')
+    lines = head('cores', 'factor', 'frames', 'late', 'not by the kernel', 'refused', 'threads waited, ms a minute',
+                 'host took, ms a minute')
     for condition, r in steady.items():
         each = r['models'].values()
         minutes = len(r['taken']) * r['slice_s'] / 60
@@ -121,7 +121,7 @@ def report(results):
             common = next(iter(c['levels']['common'].values()))['factor']
             lines += ['## %s' % condition, '', *of_factors(c), '', 'At the common level, %.3f of the rates:' % common, '',
                       *of_models(c, 'common', 'missed, %', missed), '', *of_models(c, 'common', 'p50, p99, ms', delays), '']
-            lines += of_alone(c) if 'alone' in c else []
+            lines += of_alone(c) if 'longest_ms' in c else []
             for name, b in c['bound'].items():
                 lines += ['%s: bound by the tables %.3f; plans %s; by plan mix %s' % (
                     name, b['tables'] or 0, c['plans'].get(name), b.get('explained') or 'not asked'), '']
