@@ -92,8 +92,9 @@ def of_alone(condition):
     lines = []
     for name, alone in condition['alone'].items():
         served = condition['levels']['common'][name]['models']
-        lines += [*head('%s, ms' % name, 'alone: p50, p99', 'beside the others', 'longest unit of others'), *[
-            row(model, delays(f), delays(served[model]), '%.2f' % condition['longest_ms'][name][model]) for model, f in alone['models'].items()], '']
+        lines += head('%s, ms' % name, 'alone: p50, p99', 'beside the others', 'longest unit of others')
+        lines += [row(model, delays(f), delays(served[model]), '%.2f' % condition['longest_ms'][name][model])
+                  for model, f in alone['models'].items()] + ['']
     return lines
 
 
