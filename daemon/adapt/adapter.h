@@ -102,7 +102,7 @@ struct dmn_adapt_job {
 
 /* A team's counters at the end of the last window. */
 struct dmn_adapt_count {
-    struct pl_series service;
+    struct pl_series service, work;
     uint64_t runs, busy_ns, cpu_ns;
     uint64_t held_ns; /* busy_ns, and with what it computed at the time */
 };
@@ -124,8 +124,11 @@ struct dmn_adapt_model {
     double busiest; /* part of the last window in which the busiest teams computed */
     bool starved;   /* in it even the busiest teams of all models waited for frames */
     bool cold;      /* so it was, or a moment ago: caches are not as work leaves them */
-    uint64_t rest_ns, rested_at;  /* end of the last such window; frames collected by then */
-    uint64_t warm_from;           /* frames collected when they had last been cold */
+    uint64_t rest_ns, rested_at; /* end of the last such window; frames collected by then */
+    uint64_t warm_from;          /* frames collected when they had last been cold */
+    /* of teams of an EP in windows of late that were not cold: for how long they held frames, and
+     * without what others took of their cores */
+    double held_ns[PL_EP_MAX], work_ns[PL_EP_MAX];
     bool known;                   /* the watch expects what teams take that are not cold */
     struct tun_apart *apart;      /* owned; NULL: nothing seen yet: which cores are slower */
     uint32_t apart_epoch;         /* of the plan that it saw */

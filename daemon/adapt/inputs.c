@@ -7,6 +7,7 @@
  * In a busy pipeline the other teams wait as well, and their times are equally valid. */
 #define STARVED 0.5
 #define COLD_FRAMES 24u /* after a rest: each slot of a frame a few times */
+#define LATE_KEEPS 0.97 /* of what was counted, from window to window */
 #define COLD_NS (2 * BASE_NS_PER_S)
 #define HELD_LONG 2.0   /* times as long as by the table: a frame that is not done yet shows it */
 #define PACE_WINDOWS 5u /* of DMN_ADAPT_PACE, that say how fast the plan is of late, */
@@ -145,6 +146,19 @@ struct sums {
     uint64_t held_ns, runs, teams;
 };
 
+/* What interrupts, the loop and clients take of a core, even on a quiet machine. */
+static void note_taken(struct dmn_adapt_model *a, const struct pl_team_stats *t,
+                       const struct dmn_adapt_count *before, const struct pl_series *service)
+{
+    struct pl_series work;
+
+    pl_series_since(&before->work, &t->work, &work);
+    if (!a->cold && work.count > 0 && service->count > 0) {
+        a->held_ns[t->ep] += (double)service->count * service->mean_ns;
+        a->work_ns[t->ep] += (double)service->count * work.mean_ns;
+    }
+}
+
 /* Adds what the team did since @before. @holds_ns: for how long it has held what it computes. */
 static void add_team(struct dmn_model *m, const struct pl_team_stats *t,
                      const struct dmn_adapt_count *before, uint64_t holds_ns,
@@ -166,6 +180,7 @@ static void add_team(struct dmn_model *m, const struct pl_team_stats *t,
     sums->runs += t->runs - before->runs;
     sums->held_ns += held_ns - base_min(held_ns, before->held_ns);
     sums->teams++;
+    note_taken(m->adapt, t, before, &service);
     note_alone(m, t, &service, t->runs - before->runs);
 }
 
@@ -207,6 +222,10 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
 
     *ret_start_ns = a->window_ns;
     a->alone_count = 0;
+    for (size_t e = 0; e < PL_EP_MAX && !a->cold; e++) {
+        a->held_ns[e] *= LATE_KEEPS;
+        a->work_ns[e] *= LATE_KEEPS;
+    }
     for (size_t i = 0; dmn_model_team(m, i, &t); i++) {
         struct dmn_adapt_count *before = &a->counts[i];
         uint64_t holds_ns = t.held_since_ns ? now_ns - base_min(t.held_since_ns, now_ns) : 0;
@@ -218,6 +237,7 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
             add_team(m, &t, before, holds_ns, seen, &sums[seen - ret]);
         }
         *before = (struct dmn_adapt_count){.service = t.service,
+                                           .work = t.work,
                                            .runs = t.runs,
                                            .busy_ns = t.busy_ns,
                                            .held_ns = t.busy_ns + holds_ns,

@@ -125,10 +125,15 @@ static bool is_other(const struct dmn_adapt *adapt, const struct dmn_mix *x, cha
 /* Return: an EP costs a model otherwise than when it was planned. */
 static bool costs_moved(const struct dmn_model *m, const struct dmn_mixed *was)
 {
+    base_cleanup(tun_problem_deinit) struct tun_problem slowed = TUN_PROBLEM_NULL;
     const struct tun_problem *p = &m->planning->problem;
     bool moved = false;
 
-    for (size_t k = 0; k < p->ep_count && !m->adapt->corrected && !m->adapt->alarmed; k++) {
+    if (m->adapt->corrected || m->adapt->alarmed) {
+        return false;
+    }
+    p = dmn_adapt_costs(m, &slowed) == 1 ? &slowed : p;
+    for (size_t k = 0; k < p->ep_count; k++) {
         moved |= fabs(tun_cost_level(p, k) - was->level[k]) > MOVED;
     }
     return moved;

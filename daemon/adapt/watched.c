@@ -120,17 +120,42 @@ static bool all_slow(const struct dmn_model *m, double **ret, bool *ret_contende
     return any;
 }
 
+/* Its costs on the wall clock: what others take of cores all the time passes for frames as well.
+ * Return: 0: they take nothing; as dmn_plans.costs. */
+static int with_taken(const struct dmn_model *m, struct tun_problem *ret)
+{
+    const struct tun_problem *p = &m->planning->problem;
+    const struct dmn_adapt_model *a = m->adapt;
+    bool any = false;
+
+    for (size_t k = 0; a && k < p->ep_count; k++) {
+        any |= a->held_ns[k] > a->work_ns[k];
+    }
+    if (!any || tun_problem_copy(p, ret) < 0) {
+        return any ? -ENOMEM : 0;
+    }
+    for (size_t k = 0; k < p->ep_count; k++) {
+        double by = a->work_ns[k] > 0 ? base_max(a->held_ns[k] / a->work_ns[k], 1.0) : 1;
+
+        for (size_t u = 0; u < p->unit_count; u++) {
+            tun_unit_scale(ret, k, u, by);
+        }
+    }
+    return 1;
+}
+
 int dmn_adapt_costs(const struct dmn_model *m, struct tun_problem *ret)
 {
     base_autofree double *slow = NULL;
     bool contended[PL_EP_MAX];
-    int error;
+    int error = 0;
 
     if (m->adapt && m->adapt->serving) {
-        return tun_adapt_costs(m->adapt->watch, ret);
+        error = tun_adapt_costs(m->adapt->watch, ret);
+        return error ? error : with_taken(m, ret);
     }
     if (!all_slow(m, &slow, contended)) {
-        return 0;
+        return with_taken(m, ret);
     }
     error = dmn_adapt_slowed(&m->planning->problem, slow, ret);
     return error ? error : 1;

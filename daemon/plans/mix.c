@@ -118,11 +118,11 @@ static int take(struct dmn_model *m, bool apart, struct dmn_mixed *ret)
     ret->wishes = m->wishes;
     ret->serving = *pl_current_plan(m->pipe);
     ret->pinned = dmn_origin_pinned(m->origin);
-    for (size_t k = 0; k < m->planning->problem.ep_count; k++) {
-        ret->level[k] = tun_cost_level(&m->planning->problem, k);
-    }
     error = take_pieces(m, ret);
     error = error ? error : costs(m, apart, &ret->p);
+    for (size_t k = 0; !error && k < ret->p.ep_count; k++) {
+        ret->level[k] = tun_cost_level(&ret->p, k);
+    }
     if (!error && ret->pinned) {
         keep_to(&ret->serving, &ret->p);
     }
