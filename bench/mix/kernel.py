@@ -6,28 +6,41 @@ import threading
 import time
 
 LOOK_S = 0.01
+FIND_EVERY = 10  # looks
 
 
 class Looks(threading.Thread):
-    """Reads how long threads of a process have waited, all the while; the threads of the moment at which it begins."""
+    """Reads how long threads of a process have waited, all the while."""
 
     def __init__(self, pid):
         super().__init__(daemon=True)
-        folder = '/proc/%d/task' % pid
-        self.files = [os.open(os.path.join(folder, task, 'schedstat'), os.O_RDONLY) for task in os.listdir(folder)]
+        self.folder, self.files, self.waits = '/proc/%d/task' % pid, {}, 0
         self.at_ns, self.waited_ns, self.over = [], [], threading.Event()
         self.look()
         self.start()
 
-    def look(self):
-        waited = 0
-        for fd in self.files:
+    def find(self):
+        """Threads that are new: those of another plan."""
+        for task in set(os.listdir(self.folder)) - set(self.files):
             try:
-                waited += int(os.pread(fd, 100, 0).split()[1])
+                self.files[task] = [os.open(os.path.join(self.folder, task, 'schedstat'), os.O_RDONLY), None]
             except OSError:
                 pass  # it has ended
+
+    def look(self):
+        if len(self.at_ns) % FIND_EVERY == 0:
+            self.find()
+        for task, (fd, before) in list(self.files.items()):
+            try:
+                now = int(os.pread(fd, 100, 0).split()[1])
+            except (OSError, IndexError):
+                os.close(fd)
+                del self.files[task]
+                continue
+            self.waits += now - (now if before is None else before)
+            self.files[task][1] = now
         self.at_ns.append(time.monotonic_ns())
-        self.waited_ns.append(waited)
+        self.waited_ns.append(self.waits)
 
     def run(self):
         while not self.over.wait(LOOK_S):
@@ -37,7 +50,7 @@ class Looks(threading.Thread):
         self.over.set()
         self.join()
         self.look()
-        for fd in self.files:
+        for fd, _ in self.files.values():
             os.close(fd)
 
     def taken_ms(self, first_ns, last_ns):

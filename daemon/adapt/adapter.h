@@ -126,9 +126,9 @@ struct dmn_adapt_model {
     bool cold;      /* so it was, or a moment ago: caches are not as work leaves them */
     uint64_t rest_ns, rested_at; /* end of the last such window; frames collected by then */
     uint64_t warm_from;          /* frames collected when they had last been cold */
-    /* of teams of an EP in windows of late that were not cold: for how long they held frames, and
-     * without what others took of their cores */
-    double held_ns[PL_EP_MAX], work_ns[PL_EP_MAX];
+    /* of windows of late that were not cold: for how long teams held frames, and without what
+     * others took of their cores */
+    double held_ns, work_ns;
     bool known;                   /* the watch expects what teams take that are not cold */
     struct tun_apart *apart;      /* owned; NULL: nothing seen yet: which cores are slower */
     uint32_t apart_epoch;         /* of the plan that it saw */

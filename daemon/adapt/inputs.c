@@ -154,8 +154,8 @@ static void note_taken(struct dmn_adapt_model *a, const struct pl_team_stats *t,
 
     pl_series_since(&before->work, &t->work, &work);
     if (!a->cold && work.count > 0 && service->count > 0) {
-        a->held_ns[t->ep] += (double)service->count * service->mean_ns;
-        a->work_ns[t->ep] += (double)service->count * work.mean_ns;
+        a->held_ns += (double)service->count * service->mean_ns;
+        a->work_ns += (double)service->count * work.mean_ns;
     }
 }
 
@@ -222,9 +222,9 @@ size_t dmn_adapt_window(struct dmn_model *m, uint64_t now_ns, struct tun_team_se
 
     *ret_start_ns = a->window_ns;
     a->alone_count = 0;
-    for (size_t e = 0; e < PL_EP_MAX && !a->cold; e++) {
-        a->held_ns[e] *= LATE_KEEPS;
-        a->work_ns[e] *= LATE_KEEPS;
+    if (!a->cold) {
+        a->held_ns *= LATE_KEEPS;
+        a->work_ns *= LATE_KEEPS;
     }
     for (size_t i = 0; dmn_model_team(m, i, &t); i++) {
         struct dmn_adapt_count *before = &a->counts[i];

@@ -120,26 +120,29 @@ static bool all_slow(const struct dmn_model *m, double **ret, bool *ret_contende
     return any;
 }
 
-/* Its costs on the wall clock: what others take of cores all the time passes for frames as well.
- * Return: 0: they take nothing; as dmn_plans.costs. */
+/* How much longer frames take than costs say, as others take their part of cores all the time. One
+ * figure for the machine: with one for each EP, one that nobody uses would look better. */
+static double taken_factor(const struct dmn_models *models)
+{
+    double held = 0, work = 0;
+
+    for (const struct dmn_model *m = models->models; m; m = m->next) {
+        held += m->adapt ? m->adapt->held_ns : 0;
+        work += m->adapt ? m->adapt->work_ns : 0;
+    }
+    return work > 0 ? base_max(held / work, 1.0) : 1;
+}
+
+/* Its costs on the wall clock. Return: as dmn_plans.costs. */
 static int with_taken(const struct dmn_model *m, struct tun_problem *ret)
 {
-    const struct tun_problem *p = &m->planning->problem;
-    const struct dmn_adapt_model *a = m->adapt;
-    bool any = false;
+    double by = taken_factor(m->of);
 
-    for (size_t k = 0; a && k < p->ep_count; k++) {
-        any |= a->held_ns[k] > a->work_ns[k];
+    if (by == 1 || tun_problem_copy(&m->planning->problem, ret) < 0) {
+        return by == 1 ? 0 : -ENOMEM;
     }
-    if (!any || tun_problem_copy(p, ret) < 0) {
-        return any ? -ENOMEM : 0;
-    }
-    for (size_t k = 0; k < p->ep_count; k++) {
-        double by = a->work_ns[k] > 0 ? base_max(a->held_ns[k] / a->work_ns[k], 1.0) : 1;
-
-        for (size_t u = 0; u < p->unit_count; u++) {
-            tun_unit_scale(ret, k, u, by);
-        }
+    for (size_t i = 0; i < ret->ep_count * ret->unit_count; i++) {
+        tun_unit_scale(ret, i / ret->unit_count, i % ret->unit_count, by);
     }
     return 1;
 }

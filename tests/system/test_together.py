@@ -183,6 +183,29 @@ def a_slowed_core_is_split_off():
     return None
 
 
+@by_measurement
+
+
+@by_measurement
+def what_others_take_is_planned_with():
+    """Another program takes half of each core, of which no watch takes notice: that is no cost, but no time for frames
+    either. More is wished than any plan gives."""
+    if no_thief():
+        return no_thief()
+    with Several(rate=100000) as m:
+        def most():
+            return m.d.pipectl("plan", "mix")["bound"]
+
+        m.all_by("mix")
+        m.watched()
+        m.frames(200)
+        before = most()
+        with Thief(0, 2000), Thief(1, 2000):
+            m.wait("a lower bound", lambda: most() < 0.75 * before)
+        m.wait("the bound again", lambda: most() > 0.75 * before)
+    return None
+
+
 def many_loads_beside_frames():
     """Models come and go a hundred times while frames of another stream; each change plans all anew or is overtaken."""
     with Several(rate=20) as m:
@@ -201,4 +224,5 @@ def many_loads_beside_frames():
 if __name__ == "__main__":
     main([a_rate_plans_all_models_together, models_come_and_go, a_user_s_plan_stays, a_core_goes_and_returns,
           a_slower_clock_moves_the_work, restarted_it_plans_anew, who_sends_too_many_holds_up_nobody,
+          what_others_take_is_planned_with,
           *only_long(a_slowed_core_is_split_off, many_loads_beside_frames)])
