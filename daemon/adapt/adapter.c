@@ -126,14 +126,9 @@ static bool is_warm(const struct dmn_model *m)
 /* Cores rested when the watch began: it takes over what was learned since they work. */
 static void know(struct dmn_model *m)
 {
-    base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
-    struct dmn_adapt_model *a = m->adapt;
-
     dmn_planner_learn(m);
-    a->known = true;
-    if (dmn_planner_problem(m, NULL, &p) == 0) {
-        (void)tun_adapt_learned(a->watch, &p); /* not where more is known than the table says */
-    }
+    m->adapt->known = true;
+    (void)dmn_adapt_take_learned(m); /* not where more is known than the table says */
 }
 
 /* Begins to watch once the table knows the plan's costs. */

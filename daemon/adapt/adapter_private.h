@@ -134,6 +134,9 @@ int dmn_adapt_slowed(const struct tun_problem *problem, const double *slow,
  * of slowed cores. */
 void dmn_adapt_carry_over(struct dmn_model *m);
 
+/** dmn_adapt_take_learned() - has the watch expect what was learned since the plan serves. Return:
+ * it does; false: more is known than the table says (tun_adapt_learned()), or out of memory. */
+bool dmn_adapt_take_learned(struct dmn_model *m);
 /** dmn_adapt_solve_again() - once a second, for a plan that is watched: tells the watch of costs
  * that were measured since, and asks for a decision (TUN_EVENT_COSTS). */
 void dmn_adapt_solve_again(struct dmn_model *m, uint64_t now_ns);

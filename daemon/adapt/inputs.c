@@ -7,8 +7,8 @@
  * In a busy pipeline the other teams wait as well, and their times are equally valid. */
 #define STARVED 0.5
 #define COLD_FRAMES 24u /* after a rest: each slot of a frame a few times */
-#define LATE_KEEPS 0.97 /* of what was counted, from window to window */
 #define COLD_NS (2 * BASE_NS_PER_S)
+#define LATE_KEEPS 0.97 /* of what was counted, from window to window */
 #define HELD_LONG 2.0   /* times as long as by the table: a frame that is not done yet shows it */
 #define PACE_WINDOWS 5u /* of DMN_ADAPT_PACE, that say how fast the plan is of late, */
 #define PACE_NEWEST 3u  /* or these, if it is faster in them */
@@ -204,8 +204,7 @@ static void note_rest(struct dmn_model *m, bool begins, uint64_t now_ns)
         a->rest_ns = now_ns;
         a->rested_at = m->stats.collected;
     }
-    a->cold = begins || a->starved ||
-              (m->stats.collected - a->rested_at < COLD_FRAMES && now_ns - a->rest_ns < COLD_NS);
+    a->cold = m->stats.collected - a->rested_at < COLD_FRAMES && now_ns - a->rest_ns < COLD_NS;
     a->warm_from = a->cold ? m->stats.collected : a->warm_from;
 }
 

@@ -308,9 +308,15 @@ static bool is_measured(const struct dmn_model *m)
     return found->frames > 0 && pl_plan_equal(&found->plan, pl_current_plan(m->pipe));
 }
 
-void dmn_adapt_solve_again(struct dmn_model *m, uint64_t now_ns)
+bool dmn_adapt_take_learned(struct dmn_model *m)
 {
     base_cleanup(tun_problem_deinit) struct tun_problem p = TUN_PROBLEM_NULL;
+
+    return dmn_planner_problem(m, NULL, &p) == 0 && tun_adapt_learned(m->adapt->watch, &p) == 0;
+}
+
+void dmn_adapt_solve_again(struct dmn_model *m, uint64_t now_ns)
+{
     struct dmn_adapt_model *a = m->adapt;
     struct tun_outcome now;
 
@@ -320,7 +326,7 @@ void dmn_adapt_solve_again(struct dmn_model *m, uint64_t now_ns)
     }
     a->solved_ns = now_ns;
     if (costs_moved(m, now.bottleneck_ns)) {
-        if (dmn_planner_problem(m, NULL, &p) < 0 || tun_adapt_learned(a->watch, &p) < 0) {
+        if (!dmn_adapt_take_learned(m)) {
             return;
         }
         a->events |= TUN_EVENT_COSTS;

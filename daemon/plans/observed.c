@@ -353,14 +353,21 @@ static void next_window(struct dmn_clocks **base, struct dmn_clocks *now, bool c
 {
     bool full = frames_of(now) >= frames_of(base[0] ? base[0] : base[1]) + WINDOW_FRAMES;
 
-    if (cold || (full && base[0])) {
+    if (cold) {
+        clocks_free(base[0]);
         clocks_free(base[1]);
-        base[1] = cold ? now : base[0];
-        base[0] = cold ? clocks_free(base[0]) : now;
-    } else if (full) {
-        base[base[1] ? 0 : 1] = now;
-    } else {
+        base[0] = NULL;
+        base[1] = now;
+    } else if (!full) {
         clocks_free(now);
+    } else if (!base[1]) {
+        base[1] = now;
+    } else {
+        if (base[0]) {
+            clocks_free(base[1]);
+            base[1] = base[0];
+        }
+        base[0] = now;
     }
 }
 
