@@ -2,165 +2,13 @@
 #include "tuner/solve/mix.h"
 
 #include "base/base.h"
-#include "tuner/eval.h"
 #include "tuner/solve/mix_columns.h"
-
-/* Cheapest ends of a route: from unit u on, which runs on EP k, with c changes left. */
-struct path {
-    double *cost; /* [changes + 1][ep_count] of unit u + 1, and the same of unit u */
-    uint16_t *to; /* [unit_count][changes + 1][ep_count]: the EP of the next unit */
-};
 
 struct search {
     const struct tun_wish *wishes;
-    size_t count, changes, ep_count;
-    struct path path; /* for the model with most units; owned */
+    size_t count, ep_count;
+    struct tun_router router; /* owned */
 };
-
-static double unit_ns(const struct tun_problem *p, size_t ep, size_t unit)
-{
-    return tun_cell_at(&p->costs, ep, 1, unit)->ns;
-}
-
-/* Return: of a frame on @width cores of the EP, with its hand-off; 0: it has too few, or a cost is
- * unknown. */
-static double wide_ns(const struct tun_problem *p, size_t ep, size_t width)
-{
-    double sum = tun_handoff_ns(p, 0);
-
-    for (size_t u = 0; u < p->unit_count; u++) {
-        double ns = width <= p->eps[ep].cores ? tun_cell_at(&p->costs, ep, width, u)->ns : 0;
-
-        if (!tun_positive(ns)) {
-            return 0;
-        }
-        sum += ns;
-    }
-    return sum;
-}
-
-void tun_route_load(const struct tun_problem *p, const struct tun_route *r, double *ret_ns)
-{
-    size_t unit = 0;
-
-    memset(ret_ns, 0, p->ep_count * sizeof(*ret_ns));
-    if (r->width > 1) {
-        ret_ns[r->ep[0]] = r->width * wide_ns(p, r->ep[0], r->width);
-        return;
-    }
-    for (size_t s = 0; s < r->stages; s++) {
-        ret_ns[r->ep[s]] += tun_handoff_ns(p, unit);
-        for (; unit <= r->last[s]; unit++) {
-            ret_ns[r->ep[s]] += unit_ns(p, r->ep[s], unit);
-        }
-    }
-}
-
-static void read_route(const struct search *s, const struct tun_problem *p, size_t ep,
-                       struct tun_route *ret)
-{
-    size_t left = s->changes;
-
-    *ret = (struct tun_route){.stages = 1, .ep = {(uint16_t)ep}};
-    for (size_t u = 0; u < p->unit_count; u++) {
-        size_t next = s->path.to[(u * (s->changes + 1) + left) * s->ep_count + ep];
-
-        ret->last[ret->stages - 1] = (uint16_t)u;
-        if (u + 1 < p->unit_count && next != ep) {
-            ret->ep[ret->stages++] = (uint16_t)next;
-            ep = next;
-            left--;
-        }
-    }
-}
-
-/* Return: a frame of a wide model is done in time on the EP, if it is alone there. */
-static bool in_time(const struct tun_wish *w, size_t ep)
-{
-    double ns = wide_ns(w->slow ? w->slow : w->p, ep, w->width);
-
-    return ns > 0 && (w->deadline_ns == 0 || ns <= w->deadline_ns);
-}
-
-/* Return: what a wide model's cheapest route costs; of EPs where it is in time, if there are. */
-static double cheapest_wide(const struct tun_wish *w, const double *price, double *ret_load,
-                            struct tun_route *ret)
-{
-    const struct tun_problem *p = w->p;
-    double least = INFINITY;
-    bool any = false;
-
-    *ret = (struct tun_route){
-        .width = (uint16_t)w->width, .stages = 1, .last = {(uint16_t)(p->unit_count - 1)}};
-    for (size_t k = 0; k < p->ep_count; k++) {
-        any = any || in_time(w, k);
-    }
-    for (size_t k = 0; k < p->ep_count; k++) {
-        double ns = wide_ns(p, k, w->width), cost = price[k] * (double)w->width * ns;
-
-        if (ns > 0 && cost < least && (!any || in_time(w, k))) {
-            least = cost;
-            ret->ep[0] = (uint16_t)k;
-        }
-    }
-    tun_route_load(p, ret, ret_load);
-    return least;
-}
-
-/* Return: what the model's cheapest route costs at these prices of a core. */
-static double cheapest_route(void *arg, size_t model, const double *price, double *ret_load,
-                             void *ret_route)
-{
-    const struct search *s = arg;
-    const struct tun_problem *p = s->wishes[model].p;
-    size_t states = (s->changes + 1) * s->ep_count, best = 0;
-    double *next = s->path.cost, *now = next + states, *swap;
-
-    if (s->wishes[model].width > 1) {
-        return cheapest_wide(&s->wishes[model], price, ret_load, ret_route);
-    }
-    memset(next, 0, states * sizeof(*next));
-    for (size_t u = p->unit_count; u-- > 0;) {
-        uint16_t *to = s->path.to + u * states;
-
-        for (size_t i = 0; i < states; i++) {
-            size_t left = i / s->ep_count, ep = i % s->ep_count;
-
-            now[i] = next[i];
-            to[i] = (uint16_t)ep;
-            for (size_t k = 0; left > 0 && u + 1 < p->unit_count && k < s->ep_count; k++) {
-                double cost = next[i - s->ep_count - ep + k] + price[k] * tun_handoff_ns(p, u + 1);
-
-                if (k != ep && cost < now[i]) {
-                    now[i] = cost;
-                    to[i] = (uint16_t)k;
-                }
-            }
-            now[i] += price[ep] * unit_ns(p, ep, u);
-        }
-        swap = next;
-        next = now;
-        now = swap;
-    }
-    next += s->changes * s->ep_count;
-    for (size_t k = 0; k < s->ep_count; k++) {
-        next[k] += price[k] * tun_handoff_ns(p, 0);
-        best = next[k] < next[best] ? k : best;
-    }
-    read_route(s, p, best, ret_route);
-    tun_route_load(p, ret_route, ret_load);
-    return next[best];
-}
-
-bool tun_has_ep(const struct tun_wish *w)
-{
-    bool has = w->width <= 1;
-
-    for (size_t k = 0; k < w->p->ep_count; k++) {
-        has = has || wide_ns(w->p, k, w->width) > 0;
-    }
-    return has;
-}
 
 static bool valid(const struct tun_wish *wishes, size_t count, enum tun_share objective,
                   size_t changes)
@@ -180,7 +28,7 @@ static bool valid(const struct tun_wish *wishes, size_t count, enum tun_share ob
             right = p->eps[k].cores == first->eps[k].cores &&
                     strcmp(p->eps[k].name, first->eps[k].name) == 0;
             for (size_t u = 0; right && u < p->unit_count; u++) {
-                right = tun_positive(unit_ns(p, k, u));
+                right = tun_positive(tun_cell_at(&p->costs, k, 1, u)->ns);
             }
         }
         right = right && tun_has_ep(&wishes[m]) &&
@@ -305,16 +153,15 @@ static int divide(struct tun_columns *c, struct tun_division *d)
 int tun_mix_solve(const struct tun_wish *wishes, size_t count, enum tun_share objective,
                   size_t changes, double part, struct tun_mix *ret)
 {
-    struct search s = {.wishes = wishes, .count = count, .changes = changes};
+    struct search s = {.wishes = wishes, .count = count};
     struct tun_division d = TUN_DIVISION_NULL, bound = TUN_DIVISION_NULL;
     struct tun_columns c = {.wishes = wishes,
                             .count = count,
                             .objective = objective,
                             .part = part,
                             .way_bytes = sizeof(struct tun_route),
-                            .way = cheapest_route,
-                            .arg = &s};
-    size_t units = 0, states;
+                            .way = tun_router_cheapest,
+                            .arg = &s.router};
     int r;
 
     *ret = TUN_MIX_NULL;
@@ -322,14 +169,10 @@ int tun_mix_solve(const struct tun_wish *wishes, size_t count, enum tun_share ob
         return -EINVAL;
     }
     s.ep_count = wishes[0].p->ep_count;
-    for (size_t m = 0; m < count; m++) {
-        units = base_max(units, wishes[m].p->unit_count);
-    }
-    states = (changes + 1) * s.ep_count;
-    s.path.cost = calloc(2 * states, sizeof(*s.path.cost));
-    s.path.to = calloc(units * states, sizeof(*s.path.to));
+    r = tun_router_init(wishes, count, changes, &s.router);
     ret->dealt = calloc(TUN_DIVIDE_ROWS * count, sizeof(*ret->dealt));
-    r = s.path.cost && s.path.to && ret->dealt ? divide(&c, &d) : -ENOMEM;
+    r = r == 0 && ret->dealt ? divide(&c, &d) : -ENOMEM;
+    r = s.router.no_memory ? -ENOMEM : r;
     if (r == 0) {
         r = tun_mix_divide(wishes, count, c.objective, &bound);
     }
@@ -340,8 +183,7 @@ int tun_mix_solve(const struct tun_wish *wishes, size_t count, enum tun_share ob
     }
     tun_division_deinit(&bound);
     tun_division_deinit(&d);
-    free(s.path.cost);
-    free(s.path.to);
+    tun_router_deinit(&s.router);
     return r;
 }
 

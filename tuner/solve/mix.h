@@ -3,26 +3,23 @@
  * tuner/solve/mix.h - several models on one set of cores: what the cores could ever do for them,
  * and routes of their frames that come near it
  *
- * Model m is to have rate_m frames a second. Its frames may take different routes: a route runs the
- * units in order on cores of some EP each, one core a unit, and changes the EP at most a few times;
- * each change, and the frame itself, costs a hand-off (tun_handoff_ns()). A model with a width w
- * takes w cores of one EP, all units long: w times the cost table's time for width w. It takes EPs
- * on which it is in time, if there are such. Of the routes r of all models, x_mr frames a second
- * are wanted with sum_mr x_mr a_r[k] <= cores_k, where a_r[k] is the time that a frame takes cores
- * of EP k, and
+ * Model m is to have rate_m frames a second. Its frames may take different routes
+ * (tuner/solve/route.h). Of the routes r of all models, x_mr frames a second are wanted with
+ * sum_mr x_mr a_r[k] <= cores_k, where a_r[k] is the time that a frame takes cores of EP k, and
  *
  *     TUN_FAIR      max lambda:                     sum_r x_mr = lambda rate_m
  *     TUN_ENERGY    min sum_mrk x_mr a_r[k] e_k:    sum_r x_mr = rate_m
  *     TUN_SOONEST   min sum_mrk x_mr a_r[k]:        sum_r x_mr = rate_m
  *     TUN_WEIGHTED  max sum_m weight_m x_m:         sum_r x_mr = x_m <= rate_m
  *
- * with e_k = tun_time_price(). TUN_SOONEST has the least mean time that a frame is computed, so the
- * fastest cores are filled first. All are tun_divide() with a column for each choice of a route for
- * every model, the cheapest of which has each model's cheapest route: a shortest path over (unit,
- * EP, changes left). Whole copies of a model and pipelines are routes. With TUN_WEIGHTED a column
- * may leave models out, for their weight; the fewest weighted frames are left out.
- * The bound lets every unit of every frame run anywhere, by teams of any width, without hand-off:
- * the same with the units of all models, weighed by the rates. No plan passes it.
+ * with e_k = tun_time_price(). TUN_SOONEST has the least mean time that a frame is computed, so
+ * the fastest cores are filled first. All are tun_divide() with a column for each choice of a
+ * route for every model, the cheapest of which has each model's cheapest route. Whole copies of a
+ * model and pipelines are routes. With TUN_WEIGHTED a column may leave models out, for their
+ * weight; the fewest weighted frames are left out. The bound lets every unit of every frame run
+ * anywhere, by teams of any width, without hand-off, and with as many frames at once as are in
+ * time if they come evenly: the same with the units of all models, weighed by the rates. No plan
+ * passes it.
  *
  * The mix is the maximum for teams whose cores are always busy: what queues cost in time, what wide
  * teams leave idle, and what models cost each other in caches and memory, is not in it. Nor is it
@@ -30,16 +27,7 @@
  */
 #pragma once
 
-#include "tuner/solve/wish.h"
-
-#define TUN_CHANGES_MAX 7u /* of the EP, in a route */
-
-struct tun_route {
-    uint16_t width;                     /* of its teams, 0: 1; if it is more, there is one stage */
-    uint16_t stages;                    /* changes + 1 */
-    uint16_t ep[TUN_CHANGES_MAX + 1];   /* [stages] */
-    uint16_t last[TUN_CHANGES_MAX + 1]; /* [stages]: its last unit */
-};
+#include "tuner/solve/route.h"
 
 struct tun_dealt { /* to a route of a model */
     size_t model;
@@ -79,7 +67,3 @@ double tun_mix_of_bound(const struct tun_mix *m);
  * all) to 1 (all are equal, also all 0). @x: [count >= 1], 0 or more. Source: R. Jain, D. Chiu,
  * W. Hawe, A Quantitative Measure of Fairness and Discrimination, DEC-TR-301, 1984. */
 double tun_fairness(const double *x, size_t count);
-/** tun_has_ep() - Return: an EP has as many cores as the wish's width, at costs that are known. */
-bool tun_has_ep(const struct tun_wish *w);
-/** tun_route_load() - what a frame of the route takes of the cores. @ret_ns: [ep_count]. */
-void tun_route_load(const struct tun_problem *p, const struct tun_route *r, double *ret_ns);

@@ -6,12 +6,16 @@
 #define ROUNDS_MAX 8 /* of splitting deadlines */
 
 static const double PARTS[] = {1, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5};
+#define LIMITS 4u     /* of the time that routes take, between the deadline and the tightest */
+#define STEPS 6u      /* that find the tightest */
+#define TIGHTEST 0.01 /* that is looked for, of the deadline */
 
 struct attempt {
     const struct tun_wish *wishes;
     size_t count, changes;
     enum tun_share objective;
     double part, floor;
+    double room; /* least that the mix gives of each wish; 0: any */
     bool even;
 };
 
@@ -144,6 +148,10 @@ static int try(const struct attempt *a, struct tun_promise *ret)
     bool again;
     int r = tun_mix_solve(a->wishes, a->count, a->objective, a->changes, a->part, &ret->mix);
 
+    if (r == 0 && ret->mix.lambda < a->room) {
+        ret->answer.refusal = TUN_TOO_MUCH_LOAD;
+        return 0;
+    }
     r = r ? r : tun_lanes_init(a->wishes, &ret->mix, a->even, &ret->lanes);
     do {
         r = r ? r : tun_promise_admit(a->wishes, a->count, a->floor, &ret->lanes, &ret->answer);
@@ -166,29 +174,107 @@ static void take_admitted(int r, struct tun_promise *other, struct tun_promise *
     *io = keep;
 }
 
-/* The first of the plans of models of these widths whose deadlines hold, or the best one. */
+static void limit(struct tun_wish *wishes, size_t count, double within)
+{
+    for (size_t m = 0; m < count; m++) {
+        wishes[m].within = within;
+    }
+}
+
+/* Return: what routes that take at most this part of deadlines give of each wish; 0: some model has
+ * no such route, or out of memory. */
+static double given(const struct attempt *a, struct tun_wish *wishes, double within)
+{
+    struct tun_mix mix;
+    double lambda;
+
+    limit(wishes, a->count, within);
+    lambda = tun_mix_solve(wishes, a->count, TUN_FAIR, a->changes, 1, &mix) == 0 ? mix.lambda : 0;
+    for (size_t i = 0; within > 0 && i < mix.count; i++) {
+        const struct tun_wish *w = &wishes[mix.dealt[i].model];
+
+        if (w->deadline_ns > 0 && w->width <= 1 &&
+            tun_route_ns(w, &mix.dealt[i].route) > within * w->deadline_ns) {
+            lambda = 0;
+        }
+    }
+    tun_mix_deinit(&mix);
+    return lambda;
+}
+
+/* Return: the least part of deadlines that routes can keep to with room for all rates, half of what
+ * there is, which @io is told; 0: none. */
+static double tightest(struct attempt *io, struct tun_wish *wishes)
+{
+    double all = given(io, wishes, 0), least = TIGHTEST, most = 1;
+
+    io->room = sqrt(all);
+    if (all < 1 || given(io, wishes, 1) < io->room) {
+        return 0;
+    }
+    for (unsigned i = 0; i < STEPS; i++) {
+        double mid = sqrt(least * most);
+        bool room = given(io, wishes, mid) >= io->room;
+
+        least = room ? least : mid;
+        most = room ? mid : most;
+    }
+    return most;
+}
+
+/* Tries seats of equal loads, then frames that stay on one kind of core, then less of the cores'
+ * time, until one is admitted. @first: of these. */
+static int try_all(struct attempt *a, size_t first, struct tun_promise *io)
+{
+    size_t parts = a->objective == TUN_FAIR ? 1 : base_array_count(PARTS), changes = a->changes;
+    int r = 0;
+
+    for (size_t i = first; r == 0 && io->answer.refusal != TUN_ADMITTED && i < 4 * parts; i++) {
+        struct tun_promise other = TUN_PROMISE_NULL;
+
+        a->even = i % 2;
+        a->changes = i % 4 < 2 ? changes : 0;
+        a->part = PARTS[i / 4];
+        r = try(a, &other);
+        take_admitted(r, &other, io);
+    }
+    a->changes = changes;
+    return r;
+}
+
+/* The first of the plans of models of these widths whose deadlines hold; else the best of the
+ * tightest routes that leave all rates room, or of all routes if there are none. */
 static int search(const struct tun_wish *wishes, size_t count, enum tun_share objective,
                   size_t changes, double floor, struct tun_promise *ret)
 {
-    struct attempt a = {.wishes = wishes,
+    struct tun_wish limited[TUN_MIX_MAX];
+    struct attempt a = {.wishes = limited,
                         .count = count,
                         .changes = changes,
                         .objective = objective,
                         .part = 1,
                         .floor = floor};
-    size_t parts = objective == TUN_FAIR ? 1 : base_array_count(PARTS);
+    double least;
     int r;
 
     *ret = TUN_PROMISE_NULL;
+    if (count > TUN_MIX_MAX) {
+        return -EINVAL;
+    }
+    memcpy(limited, wishes, count * sizeof(*limited));
     r = try(&a, ret);
-    for (size_t i = 1; r == 0 && ret->answer.refusal != TUN_ADMITTED && i < 4 * parts; i++) {
-        struct tun_promise other = TUN_PROMISE_NULL;
-
-        a.even = i % 2;
-        a.changes = i % 4 < 2 ? changes : 0;
-        a.part = PARTS[i / 4];
-        r = try(&a, &other);
-        take_admitted(r, &other, ret);
+    r = r ? r : try_all(&a, 1, ret);
+    least = r == 0 && ret->answer.refusal != TUN_ADMITTED ? tightest(&a, limited) : 0;
+    for (size_t i = 0; r == 0 && least > 0 && i < LIMITS; i++) {
+        limit(limited, count, pow(least, (double)i / (LIMITS - 1)));
+        r = try_all(&a, 0, ret);
+    }
+    if (r == 0 && least > 0 && ret->answer.refusal != TUN_ADMITTED) {
+        tun_promise_deinit(ret);
+        a.even = false;
+        a.part = 1;
+        a.room = 0;
+        r = try(&a, ret);
     }
     for (size_t m = 0; m < count; m++) {
         ret->width[m] = base_max(wishes[m].width, (size_t)1);

@@ -5,10 +5,12 @@
  * The best mix comes first. Where a unit runs too long for its deadlines, it is run in twice as
  * many pieces, as long as the wish allows that. Where they are still not admitted, the seats' loads
  * are made equal, then frames stay on one kind of core, then less of the cores' time is used: each
- * time the next best mix is asked. If all that is refused, the model that would be late takes two
- * cores of an EP at once, then four, and so on; all models that take several take as many. So it is
- * a search in the order of the objective, not of all mixes: a refusal does not prove that no mix
- * would do.
+ * time the next best mix is asked. Then the same with routes alone that take at most the deadline,
+ * and parts of it (tun_wish.within) down to the least that leaves all rates room: so a frame does
+ * not stay on a core that is too slow for it. If all that is refused, the model that would be late
+ * takes two cores of an EP at once, then four, and so on; all models that take several take as
+ * many. So it is a search in the order of the objective, not of all mixes: a refusal does not prove
+ * that no mix would do.
  */
 #pragma once
 
@@ -22,15 +24,17 @@ struct tun_cut { /* a unit that is run in pieces, on all lanes */
 struct tun_promise {
     struct tun_mix mix;       /* owned */
     struct tun_lanes lanes;   /* of the mix, owned */
-    struct tun_answer answer; /* not admitted: of the best mix, which this then is */
+    struct tun_answer answer; /* not admitted: of the best mix, if all rates leave room that of the
+                               * shortest routes, which this then is */
     size_t cut_count, cut_room;
     struct tun_cut *cuts;      /* [cut_count], by model and unit, owned; others run in one piece */
     size_t width[TUN_MIX_MAX]; /* cores that each model takes at once */
 };
 #define TUN_PROMISE_NULL ((struct tun_promise){0})
 
-/** tun_promise_make() - @wishes, @objective, @changes: of tun_mix_solve(). @floor: of tun_admit().
- * @ret: tun_promise_deinit(), also after a failure. Return: as tun_mix_solve(). Threads: any. */
+/** tun_promise_make() - @wishes: within does not count. @objective, @changes: of tun_mix_solve().
+ * @floor: of tun_admit(). @ret: tun_promise_deinit(), also after a failure. Return: as
+ * tun_mix_solve(). Threads: any. */
 int tun_promise_make(const struct tun_wish *wishes, size_t count, enum tun_share objective,
                      size_t changes, double floor, struct tun_promise *ret);
 /** tun_promise_admit() - tun_admit(), with deadlines split over the stops of each lane anew

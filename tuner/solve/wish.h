@@ -16,6 +16,8 @@ struct tun_wish {
     unsigned class;                 /* a higher one goes first */
     size_t width;                   /* its frames take so many cores of an EP at once; 0: one */
     double deadline_ns;             /* of each frame, from its release; 0: none */
+    double within; /* only routes that take at most this part of the deadline where nobody else
+                    * computes, if there are such; 0: all. Of wide ones 1 */
     const uint8_t *cut_most; /* borrowed; [units]: in how many pieces each may be run, from 1 on;
                               * NULL: none is cut */
     const double *uncut; /* borrowed; [units]: part of its time that stays in one piece, in however

@@ -264,6 +264,41 @@ TEST(a_unit_is_cut_as_far_as_a_deadline_needs)
     tun_problem_deinit(&p[1]);
 }
 
+/* One core is three times as slow. A frame of four units of 1 ms takes 4, 12 or, on both, 5 to 10
+ * ms: with deadlines that the slow core alone does not keep, all routes keep them, and both cores
+ * work. */
+TEST(frames_do_not_stay_on_a_core_that_is_too_slow)
+{
+    const double deadlines_ns[] = {14e6, 11e6, 8e6, 7e6};
+    const struct tun_ep eps[] = {{.name = "fast", .cores = 1, .speed = 1},
+                                 {.name = "slow", .cores = 1, .speed = 0.33}};
+    struct tun_problem p;
+    struct tun_wish wish = {.p = &p, .rate = 300};
+
+    T_EQ(tun_problem_init(&p, 4, eps, 2), 0);
+    for (size_t u = 0; u < 4; u++) {
+        for (size_t k = 0; k < 2; k++) {
+            *tun_cell_at(&p.costs, k, 1, u) =
+                (struct tun_cell){.ns = k ? 3e6 : 1e6, .source = TUN_MEASURED};
+        }
+    }
+    for (size_t i = 0; i < base_array_count(deadlines_ns); i++) {
+        struct tun_promise made;
+
+        t_note("deadline %zu", i);
+        wish.deadline_ns = deadlines_ns[i];
+        T_EQ(tun_promise_make(&wish, 1, TUN_FAIR, 1, 0, &made), 0);
+        T_EQ(made.answer.refusal, TUN_ADMITTED);
+        T_LE(made.answer.bound_ns[0], wish.deadline_ns);
+        T_LE(0.99, made.mix.lambda);
+        for (size_t d = 0; d < made.mix.count; d++) {
+            T_LE(tun_route_ns(&wish, &made.mix.dealt[d].route), wish.deadline_ns);
+        }
+        tun_promise_deinit(&made);
+    }
+    tun_problem_deinit(&p);
+}
+
 /* With costs of the last model for deadlines, those count in its lanes, which stay. */
 static void check_slow(struct tun_wish *wishes, const struct tun_mix *mix, bool even,
                        const struct tun_lanes *before)

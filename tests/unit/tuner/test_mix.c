@@ -75,7 +75,8 @@ static void widen(struct mixed *x)
     width = (size_t)t_range(1, (int64_t)cores);
     for (size_t m = 0; m < x->count; m++) {
         x->wishes[m].width = t_range(0, 1) ? width : 0;
-        x->wishes[m].deadline_ns = t_range(0, 1) ? 1e4 * (double)t_range(1, 500) : 0;
+        x->wishes[m].deadline_ns = t_range(0, 1) ? 1e4 * (double)t_range(1, 1000) : 0;
+        x->wishes[m].within = (double)t_range(0, 2) / 2;
     }
 }
 
@@ -99,12 +100,13 @@ static double brute_wide(const struct tun_wish *w, const double *price)
     return isfinite(least[0]) ? least[0] : least[1];
 }
 
-/* The least that a frame can cost at these prices, of all routes one by one. */
+/* The least that a frame can cost at these prices, of all routes one by one; of those that keep to
+ * the limit of their time, if there are. */
 static double brute(const struct tun_wish *w, const double *price, size_t changes)
 {
     const struct tun_problem *p = w->p;
+    double limit_ns = w->within * w->deadline_ns, least[2] = {INFINITY, INFINITY};
     size_t routes = 1;
-    double least = INFINITY;
 
     if (w->width > 1) {
         return brute_wide(w, price);
@@ -114,19 +116,23 @@ static double brute(const struct tun_wish *w, const double *price, size_t change
     }
     for (size_t i = 0; i < routes; i++) {
         size_t rest = i, before = 0, changed = 0;
-        double cost = 0;
+        double cost = 0, all_ns = 0;
+        bool late;
 
         for (size_t u = 0; u < p->unit_count; u++, rest /= p->ep_count) {
             size_t k = rest % p->ep_count;
+            double ns = tun_cell_at(&p->costs, k, 1, u)->ns +
+                        (u == 0 || k != before ? tun_handoff_ns(p, u) : 0);
 
             changed += u > 0 && k != before;
-            cost += price[k] * (tun_cell_at(&p->costs, k, 1, u)->ns +
-                                (u == 0 || k != before ? tun_handoff_ns(p, u) : 0));
+            cost += price[k] * ns;
+            all_ns += ns;
             before = k;
         }
-        least = changed <= changes ? base_min(least, cost) : least;
+        late = limit_ns > 0 && all_ns > limit_ns;
+        least[late] = changed <= changes ? base_min(least[late], cost) : least[late];
     }
-    return least;
+    return isfinite(least[0]) ? least[0] : least[1];
 }
 
 /* Shares are whole, routes are valid, and what they add up to is what the cores can do. */
@@ -311,6 +317,36 @@ TEST(one_model_and_more_changes)
         }
         mixed_deinit(&x);
     }
+}
+
+/* A unit of 10 ms that several frames at once make up to twice as fast: as many as a deadline
+ * leaves time for. At four times 50 frames a second two take 5 + 16 ms, four 15 + 24, eight 35 +
+ * 40. */
+TEST(frames_at_once_have_to_be_in_time)
+{
+    const struct {
+        double deadline_ms, bound;
+    } rows[] = {{0, 4}, {76, 4}, {40, 1 / 0.3}, {22, 2.5}, {20, 2}};
+    const struct tun_ep ep = {.name = "a", .cores = 1, .speed = 1};
+    struct tun_problem p;
+    struct tun_at_once *gain;
+
+    T_EQ(tun_problem_init(&p, 1, &ep, 1), 0);
+    *tun_cell_at(&p.costs, 0, 1, 0) = (struct tun_cell){.ns = 1e7, .source = TUN_MEASURED};
+    gain = tun_problem_at_once(&p);
+    T_TRUE(gain != NULL);
+    *gain = (struct tun_at_once){.factor = {0.8, 0.6, 0.5}};
+    for (size_t i = 0; i < base_array_count(rows); i++) {
+        struct tun_wish wish = {
+            .p = &p, .rate = 50, .deadline_ns = rows[i].deadline_ms * 1e6, .weight = 1};
+        struct tun_mix mix;
+
+        T_EQ(tun_mix_solve(&wish, 1, TUN_FAIR, 0, 1, &mix), 0);
+        T_NEAR(mix.bound, rows[i].bound, 1e-6);
+        T_NEAR(mix.lambda, 2, 1e-6);
+        tun_mix_deinit(&mix);
+    }
+    tun_problem_deinit(&p);
 }
 
 TEST(equal_parts_are_fair)
