@@ -65,6 +65,28 @@ size_t pl_dispatch_pick(const struct pl_dispatch_view *views, size_t count, bool
     return *ret_probe ? old : best;
 }
 
+double pl_dispatch_slowest_ns(const struct pl_dispatch_view *views, size_t count)
+{
+    double slowest = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        slowest = base_max(slowest, views[i].service_ns);
+    }
+    return slowest;
+}
+
+double pl_dispatch_passed(const struct pl_dispatch_view *views, size_t count, double ns)
+{
+    double frames = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        frames += views[i].service_ns > 0
+                      ? base_max(1.0, base_min(ns / views[i].service_ns, SHARE_MAX))
+                      : 1;
+    }
+    return frames;
+}
+
 size_t pl_dispatch_shares(const struct pl_dispatch_view *views, size_t count)
 {
     double work = work_of(views, count), slowest = 0;

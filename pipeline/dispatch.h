@@ -52,3 +52,7 @@ uint32_t pl_dispatch_patience(uint32_t patience, bool probe);
  * Equal teams: one each.
  */
 size_t pl_dispatch_shares(const struct pl_dispatch_view *views, size_t count);
+/** pl_dispatch_slowest_ns() - Return: the longest measured service; 0: none is measured. */
+double pl_dispatch_slowest_ns(const struct pl_dispatch_view *views, size_t count);
+/** pl_dispatch_passed() - Return: frames that the teams pass in this time, each 1 to 16. */
+double pl_dispatch_passed(const struct pl_dispatch_view *views, size_t count, double ns);

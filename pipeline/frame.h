@@ -44,7 +44,8 @@ struct pl_frame {
 /* How a pipeline and its teams work. */
 struct pl_options {
     size_t frames; /* most frames in flight; 0: enough for any plan on these cores (2 per core + 2,
-                    * more if cores are unequal, or if teams take several frames at once) */
+                    * more if cores are unequal or were measured to be, or if teams take several
+                    * frames at once) */
     uint64_t spin_ns; /* time that a team spins for work before it sleeps; may be 0 */
     /* how long a team that takes several frames at once waits for more of them, from when it was
      * given the first; 0: it takes those that are there */

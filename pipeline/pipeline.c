@@ -148,15 +148,25 @@ struct pl_pipeline *pl_free(struct pl_pipeline *p)
     return NULL;
 }
 
-size_t pl_frame_count(const struct pl_pipeline *p)
+/* Return: most frames in flight while teams of a stage are as fast as their EPs. */
+static size_t least_frames(const struct pl_pipeline *p)
 {
     return base_min(p->frames + 2 * pl_plan_batched(&p->set->plan), p->pool.count);
 }
 
+size_t pl_frame_count(const struct pl_pipeline *p)
+{
+    size_t measured = p->options.frames == 0 ? pl_set_frames(p->set) : 0;
+
+    return base_max(least_frames(p), base_min(measured, p->pool.count));
+}
+
 struct pl_frame *pl_frame_get(struct pl_pipeline *p)
 {
-    return p->pool.count - p->pool.free_count < pl_frame_count(p) ? pl_frame_pool_get(&p->pool)
-                                                                  : NULL;
+    size_t taken = p->pool.count - p->pool.free_count;
+
+    return taken < least_frames(p) || taken < pl_frame_count(p) ? pl_frame_pool_get(&p->pool)
+                                                                : NULL;
 }
 
 void pl_frame_put(struct pl_pipeline *p, struct pl_frame *f)

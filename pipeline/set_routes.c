@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The routes of a set: how their rings connect the teams, and which route gets a frame. */
+#include <math.h>
+
 #include "pipeline/dispatch.h"
 #include "pipeline/stage_set.h"
 
@@ -113,15 +115,23 @@ void pl_routes_connect(struct pl_set *s)
     }
 }
 
-static size_t stage_shares(const struct pl_set *s, size_t stage, uint64_t now_ns)
+/* Return: how many teams the stage has. */
+static size_t see_stage(const struct pl_set *s, size_t stage, uint64_t now_ns,
+                        struct pl_dispatch_view *ret)
 {
-    struct pl_dispatch_view views[PL_TEAM_MAX];
     size_t count = teams_of(s, stage);
 
     for (size_t i = 0; i < count; i++) {
-        pl_team_view(&s->teams[s->stage_first[stage] + i], now_ns, &views[i]);
+        pl_team_view(&s->teams[s->stage_first[stage] + i], now_ns, &ret[i]);
     }
-    return pl_dispatch_shares(views, count);
+    return count;
+}
+
+static size_t stage_shares(const struct pl_set *s, size_t stage, uint64_t now_ns)
+{
+    struct pl_dispatch_view views[PL_TEAM_MAX];
+
+    return pl_dispatch_shares(views, see_stage(s, stage, now_ns, views));
 }
 
 static bool has_room(const struct pl_set *s, const struct pl_route *r, uint64_t now_ns)
@@ -204,4 +214,34 @@ size_t pl_set_depth(const struct pl_set *s)
         shared |= teams_of(s, i) > 1;
     }
     return depth + shared;
+}
+
+/* While a frame is on the slowest way through the longest route, for L, the others pass as many as
+ * their slowest stage can in that time, and all of these wait for it. */
+size_t pl_set_frames(const struct pl_set *s)
+{
+    struct pl_dispatch_view views[PL_TEAM_MAX];
+    double longest_ns = 0, frames = 2 + (double)s->team_count;
+
+    for (size_t r = 0; r < s->route_count; r++) {
+        size_t first = s->routes[r].stage;
+        double ns = 0;
+
+        for (size_t i = first; i < pl_route_end(&s->plan, first); i++) {
+            ns += pl_dispatch_slowest_ns(views, see_stage(s, i, 0, views));
+        }
+        longest_ns = base_max(longest_ns, ns);
+    }
+    for (size_t r = 0; r < s->route_count; r++) {
+        size_t first = s->routes[r].stage;
+        double least = INFINITY;
+
+        for (size_t i = first; i < pl_route_end(&s->plan, first); i++) {
+            size_t count = see_stage(s, i, 0, views);
+
+            least = base_min(least, pl_dispatch_passed(views, count, longest_ns));
+        }
+        frames += least;
+    }
+    return (size_t)base_min(frames, (double)UINT16_MAX);
 }

@@ -80,6 +80,9 @@ bool pl_set_untrace(struct pl_set *s, bool joined);
 
 /** pl_set_depth() - Return: the frames in flight that keep all teams busy. */
 size_t pl_set_depth(const struct pl_set *s);
+/** pl_set_frames() - Return: how many there are room for if teams go on as was measured: with those
+ * that wait for an answer before theirs, one for each team and two more. */
+size_t pl_set_frames(const struct pl_set *s);
 uint64_t pl_set_stalled_ns(const struct pl_set *s, uint64_t now_ns);
 
 /* ---- set_routes.c, for stage_set.c ---- */

@@ -200,4 +200,18 @@ TEST(dispatch_shares)
     T_EQ(pl_dispatch_shares(apart, 2), 17);
 }
 
+/* While a frame is held for so long, each team passes as many as it can: one that was not measured
+ * one, none more than 16. */
+TEST(frames_that_pass_a_slow_one)
+{
+    const struct pl_dispatch_view views[] = {
+        {0, 10, 1, 0}, {0, 4, 1, 0}, {0, 0, 1, 0}, {0, 0.1, 1, 0}};
+
+    T_NEAR(pl_dispatch_slowest_ns(views, 4), 10, 1e-9);
+    T_NEAR(pl_dispatch_slowest_ns(views + 2, 1), 0, 1e-9);
+    T_NEAR(pl_dispatch_passed(views, 1, 10), 1, 1e-9);
+    T_NEAR(pl_dispatch_passed(views, 2, 10), 1 + 2.5, 1e-9);
+    T_NEAR(pl_dispatch_passed(views, 4, 10), 1 + 2.5 + 1 + 16, 1e-9);
+}
+
 TEST_MAIN()
