@@ -25,9 +25,9 @@ class Model:
         self.wishes = {'rate': rate, 'deadline_ms': deadline_ms, **wishes}
         self.path = None
 
-    def at(self, rate):
-        """The same at another rate."""
-        other = Model(self.name, self.network, rate, self.deadline_ms)
+    def at(self, rate, deadline_ms):
+        """The same with other wishes."""
+        other = Model(self.name, self.network, rate, deadline_ms)
         other.path = self.path
         return other
 

@@ -405,6 +405,16 @@ static void on_collected(void *ctx, struct dmn_model *m, const struct pl_frame *
     }
 }
 
+/* The cores are the same: what is known of slowed ones stays. */
+static void on_replaced(void *ctx, struct dmn_model *m, struct dmn_model *by)
+{
+    if (m->adapt && watch_model(ctx, by) == 0) {
+        dmn_adapt_carry_over(m, by);
+        by->adapt->epoch = pl_epoch(by->pipe);
+        by->adapt->epoch_ns = base_now_ns();
+    }
+}
+
 int dmn_adapt_start(struct dmn_plans *plans, struct dmn_adapt **ret)
 {
     struct dmn_adapt *adapt = calloc(1, sizeof(*adapt));
@@ -428,8 +438,8 @@ int dmn_adapt_start(struct dmn_plans *plans, struct dmn_adapt **ret)
     dmn_hotplug_listen(adapt->machine, dmn_adapt_cores_changed, adapt);
     adapt->lines = (struct dmn_gpio_listener){.ctx = adapt, .power = on_power};
     dmn_gpio_listen(adapt->machine, &adapt->lines);
-    adapt->hears =
-        (struct dmn_models_listener){.ctx = adapt, .collected = on_collected, .ending = model_free};
+    adapt->hears = (struct dmn_models_listener){
+        .ctx = adapt, .collected = on_collected, .replaced = on_replaced, .ending = model_free};
     dmn_models_listen(adapt->models, &adapt->hears);
     *ret = adapt;
     return 0;

@@ -130,9 +130,9 @@ int dmn_adapt_costs(const struct dmn_model *m, struct tun_problem *ret);
  * @ret: owned. Return: 0 or -ENOMEM. */
 int dmn_adapt_slowed(const struct tun_problem *problem, const double *slow,
                      struct tun_problem *ret);
-/** dmn_adapt_carry_over() - the watch restarts for another plan on the same EPs, with what is known
- * of slowed cores. */
-void dmn_adapt_carry_over(struct dmn_model *m);
+/** dmn_adapt_carry_over() - the watch of @to restarts for another plan on the same EPs, with what
+ * that of @from knows of slowed cores: the same model, or the one that @to replaces. */
+void dmn_adapt_carry_over(const struct dmn_model *from, struct dmn_model *to);
 
 /** dmn_adapt_take_learned() - has the watch expect what was learned since the plan serves. Return:
  * it does; false: more is known than the table says (tun_adapt_learned()), or out of memory. */

@@ -2,11 +2,11 @@
 /*
  * One plan for all models, kept up to date.
  *
- * While several models serve here and one of them has a rate, their plans come from one mix
- * (daemon/plans/mix.h). It is solved again, as queued work, when models come, go or wish something
- * else, when EPs change, when costs clearly do, and when a model's watch asks for a decision: the
- * watch is told what a search tells it that ends where it began. docs/several.md says what users
- * see of it.
+ * While several models serve here and one of them has a rate, or one alone with a deadline, their
+ * plans come from one mix (daemon/plans/mix.h). It is solved again, as queued work, when models
+ * come, go or wish something else, when EPs change, when costs clearly do, and when a model's
+ * watch asks for a decision: the watch is told what a search tells it that ends where it began.
+ * docs/several.md says what users see of it.
  */
 
 #include "daemon/adapt/adapter_private.h"
@@ -56,20 +56,21 @@ static bool serves_here(const struct dmn_model *m)
     return !pl_asleep(m->pipe) && !m->elsewhere && !m->board[0];
 }
 
-/* Return: models that are planned together: all, of which one has a rate. */
+/* Return: models are planned together: several, of which one has a rate, or one with a deadline. */
 static bool wanted(const struct dmn_adapt *adapt)
 {
     size_t count = 0;
-    bool any = false;
+    bool any = false, due = false;
 
     for (const struct dmn_model *m = adapt->models->models; m; m = m->next) {
         if (!serves_here(m)) {
             return false;
         }
         any |= m->wishes.rate > 0;
+        due |= m->wishes.deadline_ms > 0;
         count++;
     }
-    return any && count > 1 && count <= TUN_MIX_MAX &&
+    return any && (count > 1 || due) && count <= TUN_MIX_MAX &&
            !dmn_planner_searches(dmn_machine_config(adapt->machine));
 }
 
@@ -143,6 +144,7 @@ static bool costs_moved(const struct dmn_model *m, const struct dmn_mixed *was)
 static bool is_due(const struct dmn_adapt *adapt, uint64_t now_ns, struct reason *ret)
 {
     const struct dmn_mix *x = adapt->plans->mix;
+    const struct dmn_model *first = adapt->models->models, *one = first->next ? NULL : first;
     uint64_t rest_ns =
         (uint64_t)dmn_config_int(dmn_machine_config(adapt->machine), DMN_KEY_ADAPT_COOLDOWN_S) *
         BASE_NS_PER_S;
@@ -150,7 +152,8 @@ static bool is_due(const struct dmn_adapt *adapt, uint64_t now_ns, struct reason
     ret->must = true;
     ret->cause = DMN_CAUSE_MODELS;
     if (!x) {
-        snprintf(ret->text, sizeof(ret->text), "models state their rates");
+        snprintf(ret->text, sizeof(ret->text), "%s %s", one ? one->name : "models",
+                 one ? "states its deadline" : "state their rates");
         return true;
     }
     if (is_other(adapt, x, ret->text, sizeof(ret->text))) {
@@ -214,6 +217,18 @@ static bool promises(const struct dmn_mix *x)
     return any && x->promise.answer.refusal == TUN_ADMITTED;
 }
 
+/* Return: routes that are too slow for a deadline are left, and none comes. */
+static bool hurries(const struct dmn_mix *x)
+{
+    bool fewer = false, more = false;
+
+    for (size_t i = 0; i < x->count; i++) {
+        fewer |= x->models[i].served_lags && !x->models[i].lags;
+        more |= x->models[i].lags && !x->models[i].served_lags;
+    }
+    return fewer && !more && worth(x->promise.mix.lambda) >= worth(x->served_lambda) * (1 - MOVED);
+}
+
 /* Return: the plans of the job are to serve. While an EP is split, only if that pays. */
 static bool pays(struct dmn_adapt *adapt, const struct dmn_together_job *j)
 {
@@ -221,7 +236,7 @@ static bool pays(struct dmn_adapt *adapt, const struct dmn_together_job *j)
     double least = (double)dmn_config_int(config, DMN_KEY_ADAPT_GAIN) / 100;
     bool parts = adapt->split.count > 0 && adapt->together.moved != TUN_CAUSE_NONE;
 
-    if (j->mix->apart) {
+    if (j->mix->apart || hurries(j->mix)) {
         return true;
     }
     if (parts && gain(j->mix) < TUN_PARTS && !promises(j->mix)) {
@@ -239,9 +254,10 @@ static void describe(const struct dmn_together_job *j, char *ret, size_t bytes)
         snprintf(ret, bytes, "%s; each is planned for itself", j->why.text);
     } else {
         snprintf(ret, bytes,
-                 "%s; one plan for %zu models gives %.2f of their wishes, %.1f %% of what these "
+                 "%s; one plan for %zu model%s gives %.2f of what is wished, %.1f %% of what these "
                  "cores could ever do",
-                 j->why.text, j->mix->count, mix->lambda, 100 * tun_mix_of_bound(mix));
+                 j->why.text, j->mix->count, base_plural(j->mix->count), mix->lambda,
+                 100 * tun_mix_of_bound(mix));
         if (j->mix->promise.cut_count > 0) {
             base_append(ret, bytes, "; %zu unit%s in pieces", j->mix->promise.cut_count,
                         base_plural(j->mix->promise.cut_count));
@@ -280,7 +296,7 @@ static void serve(struct dmn_model *m, const struct dmn_mixed *x, const struct d
                         strerror(-error));
         return;
     }
-    dmn_adapt_carry_over(m);
+    dmn_adapt_carry_over(m, m);
     describe(j, detail, sizeof(detail));
     dmn_adapt_machine_told(m->adapt, (enum tun_cause)j->why.cause);
     dmn_adapt_await(m,
@@ -385,7 +401,8 @@ static void begin(struct dmn_adapt *adapt, const struct reason *why, bool apart)
 
 void dmn_together_step(struct dmn_adapt *adapt, uint64_t now_ns)
 {
-    struct reason why = {DMN_CAUSE_MODELS, "fewer than two models, or none with a rate", true};
+    struct reason why = {DMN_CAUSE_MODELS, "no rates of several models, nor a deadline of one",
+                         true};
     bool apart = !wanted(adapt);
 
     if (!adapt->together.job && now_ns - adapt->together.solved_ns >= REST_NS && is_free(adapt) &&

@@ -164,17 +164,19 @@ int dmn_adapt_costs(const struct dmn_model *m, struct tun_problem *ret)
     return error ? error : 1;
 }
 
-void dmn_adapt_carry_over(struct dmn_model *m)
+void dmn_adapt_carry_over(const struct dmn_model *from, struct dmn_model *to)
 {
-    struct dmn_adapt_model *a = m->adapt;
+    const struct tun_problem *p = &from->planning->problem, *of = &to->planning->problem;
+    struct dmn_adapt_model *a = to->adapt;
     double *slow = NULL;
     bool contended[PL_EP_MAX] = {false};
-    bool any = all_slow(m, &slow, contended);
+    bool any = all_slow(from, &slow, contended) && p->ep_count == of->ep_count &&
+               p->unit_count == of->unit_count;
 
-    dmn_adapt_forget(m);
+    dmn_adapt_forget(to);
     if (any) {
         a->carried = base_take(slow);
-        a->carried_count = m->planning->problem.ep_count * m->planning->problem.unit_count;
+        a->carried_count = of->ep_count * of->unit_count;
         memcpy(a->carried_contended, contended, sizeof(contended));
     }
     free(slow);

@@ -21,17 +21,41 @@ static const enum tun_share SHARES[] = {
 
 /* ---- what is known ---- */
 
-/* Makes the units of @p as long as the clocks of @m say for their p99.9. */
+/* How far times of a unit spread, in parts of their mean. @ret: of each EP's teams; 0 where none
+ * ran it. Return: of all, each in parts of its EP's mean. */
+static double spread(const struct dmn_model *m, size_t unit, double *ret)
+{
+    struct pl_series of[PL_EP_MAX] = {0};
+    double squares = 0, count = 0;
+
+    for (size_t t = 0; t < pl_team_count(m->pipe); t++) {
+        struct pl_team_stats team;
+        struct pl_series s;
+
+        pl_team_stats(m->pipe, t, &team);
+        if (pl_team_unit_stats(m->pipe, t, unit, &s) && s.count > 0) {
+            pl_series_merge(&of[team.ep], &s);
+        }
+    }
+    for (size_t k = 0; k < PL_EP_MAX; k++) {
+        double n = (double)of[k].count, mean = of[k].mean_ns;
+
+        ret[k] = n > 1 && mean > 0 ? sqrt(of[k].m2 / (n - 1)) / mean : 0;
+        squares += ret[k] > 0 ? (n - 1) * ret[k] * ret[k] : 0;
+        count += ret[k] > 0 ? n - 1 : 0;
+    }
+    return count > 0 ? sqrt(squares / count) : 0;
+}
+
+/* Makes the units of @p as long as the clocks of @m say for their p99.9: on an EP that did not run
+ * them, as far as on others. */
 static void slow_down(const struct dmn_model *m, struct tun_problem *p)
 {
     for (size_t u = 0; u < p->unit_count; u++) {
-        struct pl_series s;
-        double sigma;
+        double of[PL_EP_MAX], all = spread(m, u, of);
 
-        pl_unit_stats(m->pipe, u, &s);
-        sigma = s.count > 1 && s.mean_ns > 0 ? sqrt(s.m2 / (double)(s.count - 1)) / s.mean_ns : 0;
         for (size_t k = 0; k < p->ep_count; k++) {
-            tun_unit_scale(p, k, u, 1 + SIGMAS * sigma);
+            tun_unit_scale(p, k, u, 1 + SIGMAS * (of[k] > 0 ? of[k] : all));
         }
     }
 }
@@ -233,29 +257,6 @@ static int find_rates(struct dmn_mix *x)
 
 /* ---- plans ---- */
 
-/* What the plans that serve can give. */
-static void see_served(struct dmn_mix *x)
-{
-    double busy[PL_EP_MAX] = {0}, most = 0;
-    const struct tun_problem *p = &x->models[0].p;
-
-    for (size_t i = 0; i < x->count; i++) {
-        double ns[PL_EP_MAX];
-
-        if (tun_plan_busy(&x->models[i].p, &x->models[i].serving, ns) != 0) {
-            return; /* a cost is unknown: 0 */
-        }
-        for (size_t k = 0; k < p->ep_count; k++) {
-            busy[k] += x->wishes[i].rate * ns[k] / (double)BASE_NS_PER_S;
-        }
-    }
-    for (size_t k = 0; k < p->ep_count; k++) {
-        most = base_max(most, busy[k]);
-        x->served_value += busy[k] * p->eps[k].cores * tun_time_price(x->objective, p, k);
-    }
-    x->served_lambda = 1 / most;
-}
-
 static void add_route(const struct tun_problem *p, const struct tun_dealt *of, size_t teams_most,
                       struct pl_plan *to)
 {
@@ -323,66 +324,6 @@ static int solve_apart(struct dmn_mix *x)
     return error;
 }
 
-/* Adds the routes of a plan whose stages have teams of one EP: of one core, or wider ones where a
- * route has one stage. Return: it is such a plan. */
-static bool add_dealt(const struct dmn_mixed *m, size_t model, struct tun_mix *to)
-{
-    for (size_t s = 0; s < m->serving.stage_count; s++) {
-        const struct pl_stage_plan *stage = &m->serving.stages[s];
-        struct tun_dealt *of = &to->dealt[to->count - (stage->first_unit > 0)];
-        uint16_t at = stage->first_unit > 0 ? of->route.stages : 0;
-        size_t width = pl_group_width(&stage->groups[0]);
-
-        if (stage->group_count > 1 || pl_group_spans(&stage->groups[0]) || at > TUN_CHANGES_MAX ||
-            (width > 1 && (at > 0 || stage->last_unit + 1u < m->p.unit_count))) {
-            return false;
-        }
-        if (at == 0) {
-            *of = (struct tun_dealt){.model = model,
-                                     .share = pl_route_part(&m->serving, s),
-                                     .route.width = (uint16_t)width};
-            to->count++;
-        }
-        of->route.ep[at] = stage->groups[0].ep;
-        of->route.last[at] = stage->last_unit;
-        of->route.stages = at + 1;
-    }
-    return true;
-}
-
-/* Whether deadlines hold by the plans that serve. */
-static int see_promised(struct dmn_mix *x)
-{
-    base_autofree struct tun_dealt *dealt = calloc(x->count * PL_STAGE_MAX, sizeof(*dealt));
-    struct tun_mix served = {.dealt = dealt};
-    struct tun_lanes lanes = TUN_LANES_NULL;
-    struct tun_answer answer;
-    int error = dealt ? 0 : -ENOMEM;
-
-    if (x->served_lambda < 1 - ROUNDING) {
-        return error;
-    }
-    for (size_t i = 0; i < x->count && !error; i++) {
-        if (!add_dealt(&x->models[i], i, &served)) {
-            return 0;
-        }
-        served.given[i] = 1;
-    }
-    error = error ? error : tun_lanes_init(x->wishes, &served, false, &lanes);
-    for (size_t i = 0; i < x->count && !error; i++) {
-        for (size_t u = 0; u < x->models[i].p.unit_count; u++) {
-            tun_lanes_cut(x->wishes, &lanes, i, u, x->models[i].served_pieces[u]);
-        }
-    }
-    error = error ? error : tun_promise_admit(x->wishes, x->count, x->floor, &lanes, &answer);
-    x->served_holds = !error && answer.refusal == TUN_ADMITTED;
-    if (x->served_holds) {
-        memcpy(x->served_bound_ns, answer.bound_ns, sizeof(answer.bound_ns));
-    }
-    tun_lanes_deinit(&lanes);
-    return error;
-}
-
 /* The best mix of routes that do not change the EP, unless others are clearly better: each change
  * costs a frame time, and leaves it waiting once more. */
 static int make_promise(struct dmn_mix *x)
@@ -430,11 +371,7 @@ static int solve_together(struct dmn_mix *x)
 
         x->models[c->model].pieces[c->unit] = (uint8_t)c->pieces;
     }
-    if (!error) {
-        see_served(x);
-        error = see_promised(x);
-    }
-    return error;
+    return error ? error : dmn_mix_see_served(x);
 }
 
 int dmn_mix_solve(struct dmn_mix *x)

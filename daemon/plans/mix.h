@@ -31,6 +31,9 @@ struct dmn_mixed {
     double *uncut;       /* [units], owned: of tun_wish */
     bool pinned;         /* by a user: it stays on the EPs of that plan */
     struct pl_plan plan; /* by the mix; stage_count 0: it has no routes, or too many teams */
+    /* frames may take a route that is too slow for their deadline where nobody else computes: by
+     * plan, and by the one that served */
+    bool lags, served_lags;
 };
 
 struct dmn_mix {
@@ -56,4 +59,6 @@ int dmn_mix_take(const struct dmn_models *models, bool apart, struct dmn_mix *re
 /** dmn_mix_solve() - Threads: any; takes some milliseconds, seconds with dozens of models. Return:
  * 0 or -errno. */
 int dmn_mix_solve(struct dmn_mix *x);
+/** dmn_mix_see_served() - the last part of that: sets served_*, and lags of the models. */
+int dmn_mix_see_served(struct dmn_mix *x);
 void dmn_mix_deinit(struct dmn_mix *x);

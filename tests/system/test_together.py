@@ -64,6 +64,22 @@ def a_rate_plans_all_models_together():
         m.frames(10)
 
 
+def one_model_with_a_deadline():
+    """It alone is promised something, too; and beside another as before."""
+    with Several(rate=20) as m:
+        m.d.pipectl("models", "unload", "other")
+        m.all_by("exact", "m")
+        m.d.pipectl("models", "set", "m", "--deadline", "2000")
+        m.all_by("mix", "m")
+        m.told("m states its deadline", "one plan for 1 model gives")
+        row = m.mixed(lambda x: x["m"]["bound_ms"])["models"][0]
+        check(0 < row["bound_ms"] <= 2000, row)
+        m.frames(30)
+        m.d.pipectl("models", "set", "m", "--deadline", "0")
+        m.all_by("exact", "m")
+        m.frames(10)
+
+
 def models_come_and_go():
     """The only other one goes, and one comes again; meanwhile and later no frame is lost."""
     with Several(rate=20) as m:
@@ -184,6 +200,27 @@ def a_slowed_core_is_split_off():
 
 
 @by_measurement
+def frames_do_not_stay_on_a_slowed_core():
+    """One model, with a deadline that is two and a half times what a frame takes: on the slowed core it takes more."""
+    if no_thief():
+        return no_thief()
+    with Ahead(), Several(adapt={"cooldown_s": 1, "probe_s": 5}, eps=False, rate=1, deadline_ms=10000) as m:
+        m.d.pipectl("models", "unload", "other")
+        m.all_by("mix", "m")
+        m.watched()
+        ms = sum(u["time_ms"] for u in m.d.call("Units", {"model": "m"})["units"])
+        m.d.pipectl("models", "set", "m", "--rate", "%g" % (1000 / ms), "--deadline", "%g" % (2.5 * ms))
+        with Thief(1, BUSY_US):
+            m.wait("stages", lambda: "|" in m.plans()["m"] and places(m) == PARTS)
+            m.frames(20)
+            m.client.end()
+            m.d.pipectl("optimise", "--ms", "50", "m")  # replaces the model: what is known of the core stays
+            event = m.told("m came")
+            check("|" in event["plan_after"], event)
+            m.client = Client(m.d, m.frames_sent)
+        m.wait("one place", lambda: places(m) == WHOLE)
+        m.frames(20)
+    return None
 
 
 @by_measurement
@@ -222,7 +259,7 @@ def many_loads_beside_frames():
 
 
 if __name__ == "__main__":
-    main([a_rate_plans_all_models_together, models_come_and_go, a_user_s_plan_stays, a_core_goes_and_returns,
-          a_slower_clock_moves_the_work, restarted_it_plans_anew, who_sends_too_many_holds_up_nobody,
-          what_others_take_is_planned_with,
-          *only_long(a_slowed_core_is_split_off, many_loads_beside_frames)])
+    main([a_rate_plans_all_models_together, one_model_with_a_deadline, models_come_and_go, a_user_s_plan_stays,
+          a_core_goes_and_returns, a_slower_clock_moves_the_work, restarted_it_plans_anew,
+          who_sends_too_many_holds_up_nobody, what_others_take_is_planned_with,
+          *only_long(a_slowed_core_is_split_off, frames_do_not_stay_on_a_slowed_core, many_loads_beside_frames)])
