@@ -52,7 +52,8 @@ def of_factors(condition):
         if name not in condition['levels']['own']:
             continue  # it failed meanwhile
         median = statistics.median(factors)
-        most = (condition['bound'].get(name) or {}).get('tables')
+        bound = condition['bound'].get(name) or {}
+        most = bound.get('explained') or bound.get('tables')
         lines.append(row(name, '%.3f' % median, '%.3f, %.3f' % (min(factors), max(factors)),
                          '%.2f' % (median / best) if best else '-', '%.2f' % (median / most) if most else '-',
                          *['%.2f' % condition['levels'][level][name]['misses_percent'] for level in ('common', 'own')]))

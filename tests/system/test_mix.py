@@ -105,9 +105,10 @@ class Served:
 
 def a_rate_that_is_just_held_is_found():
     class Options:
-        slice = 1.0
-    held = mix.just_held(Options, Served(50))
+        slice, rounds = 1.0, 2
+    held, p99 = mix.just_held(Options, Served(50))
     check(50 * mix.HOLD_STEP <= held <= 51, held)
+    equal(p99, 1 + max(0, held - 50) * 99)
 
 
 def wishes_are_written():
