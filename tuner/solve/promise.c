@@ -15,7 +15,7 @@ struct attempt {
     size_t count, changes;
     enum tun_share objective;
     double part, floor;
-    double room; /* least that the mix gives of each wish; 0: any */
+    double room; /* least that a fair mix gives of each wish; 0: any */
     bool even;
 };
 
@@ -148,7 +148,7 @@ static int try(const struct attempt *a, struct tun_promise *ret)
     bool again;
     int r = tun_mix_solve(a->wishes, a->count, a->objective, a->changes, a->part, &ret->mix);
 
-    if (r == 0 && ret->mix.lambda < a->room) {
+    if (r == 0 && ret->mix.objective == TUN_FAIR && ret->mix.lambda < a->room) {
         ret->answer.refusal = TUN_TOO_MUCH_LOAD;
         return 0;
     }

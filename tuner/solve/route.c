@@ -237,10 +237,12 @@ static void add_state(const struct limited *l, const size_t (*before)[2], size_t
     struct tun_router *r = l->r;
 
     for (size_t k = 0; k < r->ep_count; k++) {
-        const size_t *of = before[(changed - (k != ep)) * r->ep_count + k];
+        if (k == ep || changed > 0) {
+            const size_t *of = before[(changed - (k != ep)) * r->ep_count + k];
 
-        for (size_t i = of[0]; (k == ep || changed > 0) && i < of[1]; i++) {
-            add_label(l, i, unit, ep);
+            for (size_t i = of[0]; i < of[1]; i++) {
+                add_label(l, i, unit, ep);
+            }
         }
     }
 }

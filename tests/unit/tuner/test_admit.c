@@ -282,12 +282,13 @@ TEST(frames_do_not_stay_on_a_core_that_is_too_slow)
                 (struct tun_cell){.ns = k ? 3e6 : 1e6, .source = TUN_MEASURED};
         }
     }
-    for (size_t i = 0; i < base_array_count(deadlines_ns); i++) {
+    for (size_t i = 0; i < 2 * base_array_count(deadlines_ns); i++) {
+        enum tun_share objective = i % 2 ? TUN_SOONEST : TUN_FAIR;
         struct tun_promise made;
 
-        t_note("deadline %zu", i);
-        wish.deadline_ns = deadlines_ns[i];
-        T_EQ(tun_promise_make(&wish, 1, TUN_FAIR, 1, 0, &made), 0);
+        t_note("deadline %zu, objective %d", i / 2, objective);
+        wish.deadline_ns = deadlines_ns[i / 2];
+        T_EQ(tun_promise_make(&wish, 1, objective, 1, 0, &made), 0);
         T_EQ(made.answer.refusal, TUN_ADMITTED);
         T_LE(made.answer.bound_ns[0], wish.deadline_ns);
         T_LE(0.99, made.mix.lambda);
