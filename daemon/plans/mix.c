@@ -276,7 +276,31 @@ static void add_route(const struct tun_problem *p, const struct tun_dealt *of, s
     }
 }
 
-/* The routes of model @i as a plan whose teams may run on any core of their EP. */
+static int by_ep(const void *a, const void *b)
+{
+    const struct pl_group *x = a, *y = b;
+
+    return (x->ep > y->ep) - (x->ep < y->ep);
+}
+
+/* Where all routes run whole frames, has each frame go to whichever team is done first with it. */
+static void share_frames(struct pl_plan *io)
+{
+    struct pl_stage_plan all = io->stages[0];
+
+    for (size_t s = 1; s < io->stage_count; s++) {
+        if (io->stages[s].first_unit > 0) {
+            return;
+        }
+        all.groups[all.group_count++] = io->stages[s].groups[0];
+    }
+    all.share = 0;
+    qsort(all.groups, all.group_count, sizeof(all.groups[0]), by_ep);
+    *io = (struct pl_plan){.stage_count = 1, .stages = {all}};
+}
+
+/* The routes of model @i as a plan whose teams may run on any core of their EP. Parts of routes
+ * keep models from each other's cores; one alone needs none. */
 static void make_plan(const struct dmn_mix *x, size_t i, struct pl_plan *ret)
 {
     const struct tun_mix *mix = &x->promise.mix;
@@ -305,6 +329,9 @@ static void make_plan(const struct dmn_mix *x, size_t i, struct pl_plan *ret)
     /* what rounding left is the largest's, which comes first; the only one has no part */
     ret->stages[0].share =
         (uint16_t)(routes > 1 ? ret->stages[0].share + PL_SHARE_ALL - shares : 0);
+    if (x->count == 1 && routes > 1) {
+        share_frames(ret);
+    }
     tun_eps(p, &eps);
     if (pl_plan_check(ret, &eps, p->unit_count, NULL, 0) < 0) {
         ret->stage_count = 0;
