@@ -7,11 +7,10 @@
 #include "daemon/plans/plans.h"
 #include "tuner/solve/solve.h"
 
-#define CHANGES 1u /* of the EP in a route */
-#define CLEAR 0.01 /* log: of a better mix */
-#define SIGMAS 3.1 /* of the p99.9 of a normal distribution */
-#define STEPS 16u  /* that find mu */
-#define ROUNDING 1e-9
+#define CHANGES 1u      /* of the EP in a route */
+#define CLEAR 0.01      /* log: of a better mix */
+#define SIGMAS 3.1      /* of the p99.9 of a normal distribution */
+#define STEPS 16u       /* that find mu */
 #define LEAST_PART 1e-3 /* of what its weight is worth, for a model without a rate */
 #define AWAY 1e6        /* times: what a unit costs where a user's plan does not run it */
 
@@ -21,20 +20,18 @@ static const enum tun_share SHARES[] = {
 
 /* ---- what is known ---- */
 
-/* How far times of a unit spread, in parts of their mean. @ret: of each EP's teams; 0 where none
- * ran it. Return: of all, each in parts of its EP's mean. */
-static double spread(const struct dmn_model *m, size_t unit, double *ret)
+/* How far times of a unit spread, in parts of their mean. @ep: of each team. @ret: of each EP's
+ * teams; 0 where none ran it. Return: of all, each in parts of its EP's mean. */
+static double spread(const struct dmn_model *m, size_t unit, const uint16_t *ep, double *ret)
 {
     struct pl_series of[PL_EP_MAX] = {0};
     double squares = 0, count = 0;
 
     for (size_t t = 0; t < pl_team_count(m->pipe); t++) {
-        struct pl_team_stats team;
         struct pl_series s;
 
-        pl_team_stats(m->pipe, t, &team);
         if (pl_team_unit_stats(m->pipe, t, unit, &s) && s.count > 0) {
-            pl_series_merge(&of[team.ep], &s);
+            pl_series_merge(&of[ep[t]], &s);
         }
     }
     for (size_t k = 0; k < PL_EP_MAX; k++) {
@@ -51,8 +48,15 @@ static double spread(const struct dmn_model *m, size_t unit, double *ret)
  * them, as far as on others. */
 static void slow_down(const struct dmn_model *m, struct tun_problem *p)
 {
+    uint16_t ep[PL_TEAM_MAX];
+    struct pl_team_stats team;
+
+    for (size_t t = 0; t < pl_team_count(m->pipe); t++) {
+        pl_team_stats(m->pipe, t, &team);
+        ep[t] = team.ep;
+    }
     for (size_t u = 0; u < p->unit_count; u++) {
-        double of[PL_EP_MAX], all = spread(m, u, of);
+        double of[PL_EP_MAX], all = spread(m, u, ep, of);
 
         for (size_t k = 0; k < p->ep_count; k++) {
             tun_unit_scale(p, k, u, 1 + SIGMAS * (of[k] > 0 ? of[k] : all));
@@ -218,7 +222,7 @@ static bool keeps(const struct dmn_mix *x)
 {
     struct tun_mix mix = TUN_MIX_NULL;
     bool all = tun_mix_solve(x->wishes, x->count, TUN_FAIR, CHANGES, 1, &mix) == 0 &&
-               mix.lambda >= 1 - ROUNDING;
+               mix.lambda >= 1 - DMN_MIX_ROUNDING;
 
     tun_mix_deinit(&mix);
     return all;

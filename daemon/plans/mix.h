@@ -31,8 +31,8 @@ struct dmn_mixed {
     double *uncut;       /* [units], owned: of tun_wish */
     bool pinned;         /* by a user: it stays on the EPs of that plan */
     struct pl_plan plan; /* by the mix; stage_count 0: it has no routes, or too many teams */
-    /* frames may take a route that is too slow for their deadline where nobody else computes: by
-     * plan, and by the one that served */
+    /* frames may take a route that is too slow for their deadline, where no other model computes:
+     * by plan, and by the one that served */
     bool lags, served_lags;
 };
 
@@ -50,6 +50,7 @@ struct dmn_mix {
     bool served_holds; /* all deadlines by these plans, which then keep these bounds; 0: none */
     double served_bound_ns[TUN_MIX_MAX];
 };
+#define DMN_MIX_ROUNDING 1e-9 /* of what is kept */
 #define DMN_MIX_NULL ((struct dmn_mix){0})
 
 /** dmn_mix_take() - of all models that serve here, with floor and objective of the configuration.

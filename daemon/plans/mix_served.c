@@ -3,8 +3,6 @@
  * too slow. */
 #include "daemon/plans/mix.h"
 
-#define ROUNDING 1e-9
-
 /* What the plans that serve can give. */
 static void see_rates(struct dmn_mix *x)
 {
@@ -64,7 +62,7 @@ static int see_promised(struct dmn_mix *x)
     struct tun_answer answer;
     int error = dealt ? 0 : -ENOMEM;
 
-    if (x->served_lambda < 1 - ROUNDING) {
+    if (x->served_lambda < 1 - DMN_MIX_ROUNDING) {
         return error;
     }
     for (size_t i = 0; i < x->count && !error; i++) {
@@ -88,37 +86,13 @@ static int see_promised(struct dmn_mix *x)
     return error;
 }
 
-/* Return: what a frame takes on the slowest teams of the stage, with its hand-off; 0: unknown. */
-static double slowest_ns(const struct tun_problem *p, const struct pl_stage_plan *stage)
-{
-    double most = 0;
-
-    for (size_t g = 0; g < stage->group_count; g++) {
-        const struct pl_group *group = &stage->groups[g];
-        double sum = tun_handoff_ns(p, stage->first_unit);
-
-        if (pl_group_spans(group)) {
-            return 0;
-        }
-        for (size_t u = stage->first_unit; u <= stage->last_unit; u++) {
-            sum += tun_cell_at(&p->costs, group->ep, pl_group_width(group), u)->ns;
-        }
-        most = base_max(most, sum);
-    }
-    return most;
-}
-
+/* Return: the plan's slowest route takes longer than the deadline. */
 static bool lags(const struct dmn_mixed *m, const struct pl_plan *plan)
 {
-    double sum = 0;
-    bool any = false;
+    struct tun_outcome o;
 
-    for (size_t s = 0; m->wishes.deadline_ms > 0 && s < plan->stage_count; s++) {
-        sum = plan->stages[s].first_unit == 0 ? 0 : sum;
-        sum += slowest_ns(&m->slow, &plan->stages[s]);
-        any |= sum > m->wishes.deadline_ms * 1e6;
-    }
-    return any;
+    return m->wishes.deadline_ms > 0 && plan->stage_count > 0 &&
+           tun_eval(&m->slow, plan, &o) == 0 && o.latency_ns > m->wishes.deadline_ms * 1e6;
 }
 
 int dmn_mix_see_served(struct dmn_mix *x)

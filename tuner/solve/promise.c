@@ -190,11 +190,8 @@ static double given(const struct attempt *a, struct tun_wish *wishes, double wit
 
     limit(wishes, a->count, within);
     lambda = tun_mix_solve(wishes, a->count, TUN_FAIR, a->changes, 1, &mix) == 0 ? mix.lambda : 0;
-    for (size_t i = 0; within > 0 && i < mix.count; i++) {
-        const struct tun_wish *w = &wishes[mix.dealt[i].model];
-
-        if (w->deadline_ns > 0 && w->width <= 1 &&
-            tun_route_ns(w, &mix.dealt[i].route) > within * w->deadline_ns) {
+    for (size_t i = 0; i < mix.count; i++) {
+        if (!tun_route_keeps(&wishes[mix.dealt[i].model], &mix.dealt[i].route)) {
             lambda = 0;
         }
     }

@@ -50,10 +50,8 @@ void tun_route_load(const struct tun_problem *p, const struct tun_route *r, doub
         return;
     }
     for (size_t s = 0; s < r->stages; s++) {
-        ret_ns[r->ep[s]] += tun_handoff_ns(p, unit);
-        for (; unit <= r->last[s]; unit++) {
-            ret_ns[r->ep[s]] += unit_ns(p, r->ep[s], unit);
-        }
+        ret_ns[r->ep[s]] += tun_team_ns(p, unit, r->last[s], r->ep[s], 1);
+        unit = r->last[s] + 1u;
     }
 }
 
@@ -67,6 +65,13 @@ double tun_route_ns(const struct tun_wish *w, const struct tun_route *r)
         sum += load[k] / base_max(r->width, (uint16_t)1);
     }
     return sum;
+}
+
+bool tun_route_keeps(const struct tun_wish *w, const struct tun_route *r)
+{
+    double limit_ns = w->within * w->deadline_ns;
+
+    return r->width > 1 || limit_ns == 0 || tun_route_ns(w, r) <= limit_ns;
 }
 
 bool tun_has_ep(const struct tun_wish *w)
@@ -331,7 +336,7 @@ double tun_router_cheapest(void *router, size_t model, const double *price, doub
         cheapest_wide(w, price, ret_route);
     } else {
         cheapest_narrow(r, w->p, price, ret_route);
-        if (l.limit_ns > 0 && tun_route_ns(w, ret_route) > l.limit_ns) {
+        if (!tun_route_keeps(w, ret_route)) {
             (void)cheapest_limited(&l, ret_route);
         }
     }

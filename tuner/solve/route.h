@@ -58,3 +58,5 @@ void tun_route_load(const struct tun_problem *p, const struct tun_route *r, doub
 /** tun_route_ns() - Return: how long a frame takes where nobody else computes, by the costs that
  * deadlines are to hold for. */
 double tun_route_ns(const struct tun_wish *w, const struct tun_route *r);
+/** tun_route_keeps() - Return: it takes no longer than the wish's within allows; wide ones do. */
+bool tun_route_keeps(const struct tun_wish *w, const struct tun_route *r);
